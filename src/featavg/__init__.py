@@ -1,0 +1,66 @@
+"""A laboratory for feature averaging.
+
+Trained by gradient descent on coarse labels, a network learns the average of the features of its
+data, which makes it fragile; trained on finer labels it learns them one by one.
+
+>>> import numpy as np, featavg as fa
+>>> rng = np.random.default_rng(0)
+>>> train = fa.MultiCluster(clusters=10, dim=3072).sample(1000, rng=rng)
+>>> coarse = fa.BinaryNet.init(train, width=5, weight_scale=1e-5, bias_scale=1e-5, rng=rng)
+>>> fine = fa.MultiClassNet.init(train, width=1, weight_scale=1e-5, rng=rng)
+>>> for net in (coarse, fine):
+...     run = fa.descend(net, train, learning_rate=1e-3, steps=100)
+...     print(f"{fa.averaging_index(run.net, train):.2f}")
+0.99
+0.00
+"""
+
+from importlib.metadata import version
+
+from featavg._checks import InputError
+from featavg.descent import Trajectory, descend
+from featavg.law import MultiCluster, Sample
+from featavg.measures import (
+    alignment,
+    averaging_index,
+    averaging_index_per_neuron,
+    clean_accuracy,
+    equivalent_alignment,
+    equivalent_weights,
+)
+from featavg.networks import BinaryNet, MultiClassNet
+from featavg.robustness import (
+    AttackResult,
+    RobustCurve,
+    averaged_direction,
+    direction_attack,
+    pgd,
+    robust_curve,
+    worst,
+)
+
+__version__ = version("featavg")
+
+__all__ = [
+    "AttackResult",
+    "BinaryNet",
+    "InputError",
+    "MultiClassNet",
+    "MultiCluster",
+    "RobustCurve",
+    "Sample",
+    "Trajectory",
+    "__version__",
+    "alignment",
+    "averaged_direction",
+    "averaging_index",
+    "averaging_index_per_neuron",
+    "clean_accuracy",
+    "descend",
+    "direction_attack",
+    "equivalent_alignment",
+    "equivalent_weights",
+    "pgd",
+    "robust_curve",
+    "worst",
+]

@@ -1,0 +1,202 @@
+"""The command line: `featavg list`, `run` and `reproduce`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import types
+import typing
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rich.console import Console
+
+from featavg import InputError, __version__
+from featavg.experiments import REGISTRY, Experiment, Run, run
+from featavg.experiments.store import to_json, write_atomically
+from featavg.report.tables import experiment_table, outcome_table
+
+OK, NOT_REPRODUCED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that answers bad input with one sentence."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        sentence = message[:1].lower() + message[1:].rstrip(".")
+        self.exit(BAD_INPUT, f"featavg: {sentence}; see '{self.prog} --help'.\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    parser = _build_parser()
+    try:
+        options = parser.parse_args(arguments)
+        if options.command is None:
+            parser.print_help()
+            return OK
+        return options.command(options)
+    except InputError as error:
+        print(f"featavg: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except OSError as error:
+        where = f" {error.filename!r}" if error.filename else ""
+        print(f"featavg: cannot read or write{where}: {error.strerror}.", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print(
+            "featavg: interrupted; finished seeds are kept, the same command continues.",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
+
+
+def _build_parser() -> _Parser:
+    parser = _Parser(
+        prog="featavg",
+        description="A laboratory for feature averaging: the paper's experiments and your own.",
+        epilog="Start with 'featavg reproduce --quick', then look into the folder 'runs'.",
+    )
+    parser.add_argument("--version", action="version", version=f"featavg {__version__}")
+    parser.set_defaults(command=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+
+    listing = commands.add_parser("list", help="list the experiments")
+    listing.set_defaults(command=_list)
+
+    running = commands.add_parser(
+        "run",
+        help="run one experiment",
+        description="Run one experiment. Each has flags of its own: featavg run ID --help.",
+    )
+    running.set_defaults(command=None)
+    ids = running.add_subparsers(title="experiments", metavar="ID", parser_class=_Parser)
+    ids.required = True
+    for experiment in REGISTRY.values():
+        _add_experiment(ids, experiment)
+
+    reproducing = commands.add_parser(
+        "reproduce",
+        help="run every synthetic experiment and print a summary",
+        description="Run every synthetic experiment, draw its figure, and compare with the paper.",
+    )
+    _add_run_options(reproducing)
+    reproducing.set_defaults(command=_reproduce)
+    return parser
+
+
+def _add_experiment(ids: Any, experiment: Experiment) -> None:
+    parser = ids.add_parser(
+        experiment.id,
+        help=f"{experiment.paper}: {experiment.title}",
+        description=f"{experiment.title}. {experiment.paper} of the paper.",
+    )
+    _add_run_options(parser)
+    own = parser.add_argument_group("parameters of this experiment")
+    kinds = typing.get_type_hints(type(experiment.parameters))
+    for field in fields(experiment.parameters):
+        usual, quick = (getattr(p, field.name) for p in (experiment.parameters, experiment.quick))
+        shown = f"{usual}" if quick == usual else f"{usual}; {quick} with --quick"
+        own.add_argument(
+            f"--{field.name.replace('_', '-')}",
+            type=_plain_type(kinds[field.name]),
+            metavar=_plain_type(kinds[field.name]).__name__.upper(),
+            default=argparse.SUPPRESS,
+            help=f"{field.metadata['help']} (default {shown})",
+        )
+    parser.set_defaults(command=_run, experiment=experiment)
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quick", action="store_true", help="a smaller problem, fewer seeds")
+    parser.add_argument(
+        "--seeds", type=int, metavar="N", help="how many seeds (default 5, quick 2)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="where to write (default: runs)",
+    )
+    parser.add_argument("--fresh", action="store_true", help="run again what is already there")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _plain_type(kind: Any) -> type:
+    """Return the type of a flag: int for `int | None`."""
+    if isinstance(kind, types.UnionType):
+        (kind,) = (option for option in kind.__args__ if option is not types.NoneType)
+    return kind
+
+
+def _list(_: argparse.Namespace) -> int:
+    _console().print(experiment_table(list(REGISTRY.values())))
+    return OK
+
+
+def _run(options: argparse.Namespace) -> int:
+    experiment: Experiment = options.experiment
+    start = experiment.quick if options.quick else experiment.parameters
+    given = {f.name: getattr(options, f.name) for f in fields(start) if hasattr(options, f.name)}
+    return _report([_execute(experiment, replace(start, **given), options)], options)
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    return _report(
+        [
+            _execute(
+                experiment, experiment.quick if options.quick else experiment.parameters, options
+            )
+            for experiment in REGISTRY.values()
+        ],
+        options,
+    )
+
+
+def _execute(experiment: Experiment, parameters: Any, options: argparse.Namespace) -> Run:
+    seeds = options.seeds
+    if seeds is None:
+        seeds = experiment.quick_seeds if options.quick else experiment.seeds
+    return run(
+        experiment, parameters, seeds=seeds, out=options.out, fresh=options.fresh, progress=True
+    )
+
+
+def _console() -> Console:
+    """Return a console as wide as the terminal; a pipe has room for whole rows."""
+    return Console() if sys.stdout.isatty() else Console(width=120)
+
+
+def _report(runs: list[Run], options: argparse.Namespace) -> int:
+    holds = all(finished.holds for finished in runs)
+    summaries = [
+        finished.summary() | {"folder": str(finished.folder), "seconds": finished.seconds}
+        for finished in runs
+    ]
+    if options.command is _reproduce:
+        write_atomically(options.out / "summary.json", to_json(summaries))
+    if options.json:
+        print(json.dumps(summaries if options.command is _reproduce else summaries[0], indent=2))
+        return OK if holds else NOT_REPRODUCED
+    console = _console()
+    console.print(outcome_table(runs, width=console.width))
+    for finished in runs:
+        console.print(
+            f"{finished.experiment.id}: {finished.folder / 'figure.png'}",
+            soft_wrap=True,
+            highlight=False,
+        )
+    verdict = "Every expectation holds." if holds else "Not every expectation holds."
+    console.print(f"[bold]{verdict}[/bold]")
+    return OK if holds else NOT_REPRODUCED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

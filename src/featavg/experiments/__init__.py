@@ -1,0 +1,24 @@
+"""The experiments, each a declaration in a file of its own, and what runs them."""
+
+from __future__ import annotations
+
+from featavg.experiments import figure2, figure3
+from featavg.experiments.base import Expectation, Experiment, Outcome, Results, Table, parameter
+from featavg.experiments.runner import Run, run
+
+REGISTRY: dict[str, Experiment] = {
+    experiment.id: experiment for experiment in (figure2.EXPERIMENT, figure3.EXPERIMENT)
+}
+"""Every experiment by its id, in the order of the paper."""
+
+__all__ = [
+    "REGISTRY",
+    "Expectation",
+    "Experiment",
+    "Outcome",
+    "Results",
+    "Run",
+    "Table",
+    "parameter",
+    "run",
+]

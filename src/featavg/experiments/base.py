@@ -1,0 +1,158 @@
+"""What an experiment is: a declaration that the runner can run, check, draw and describe."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from featavg._checks import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Measurements = Mapping[str, Any]
+"""What one seed measured: a name and a number or array for each quantity."""
+
+Results = Mapping[str, FloatArray]
+"""The measurements of all seeds, stacked: the first axis of each array is the seed."""
+
+
+def parameter(default: Any, description: str) -> Any:
+    """Declare a parameter of an experiment; the description is what `--help` shows."""
+    return field(default=default, metadata={"help": description})
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A statement that must hold in every seed for the experiment to count as reproduced.
+
+    Attributes
+    ----------
+    statement : str
+        What is measured, in words.
+    quantity : str
+        The name of the measurement, a number for each seed.
+    low, high : float
+        The range it must lie in.
+    paper : str
+        What the paper says of it.
+    """
+
+    statement: str
+    quantity: str
+    low: float = -np.inf
+    high: float = np.inf
+    paper: str = ""
+
+    @property
+    def rule(self) -> str:
+        """The range, for a table."""
+        if np.isinf(self.low):
+            return f"≤ {self.high:.3g}"
+        if np.isinf(self.high):
+            return f"≥ {self.low:.3g}"
+        return f"{self.low:.3g} to {self.high:.3g}"
+
+    def judge(self, results: Results) -> Outcome:
+        """Return how the measurements compare."""
+        values = np.asarray(results[self.quantity], dtype=np.float64)
+        holds = bool(((values >= self.low) & (values <= self.high)).all())
+        return Outcome(self, tuple(values.tolist()), holds)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An expectation and what was measured, one value for each seed."""
+
+    expectation: Expectation
+    values: tuple[float, ...]
+    holds: bool
+
+    @property
+    def mean(self) -> float:
+        """The mean over seeds."""
+        return float(np.mean(self.values))
+
+    @property
+    def std(self) -> float:
+        """The standard deviation over seeds; 0 for a single one."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else 0.0
+
+    def summary(self) -> dict[str, Any]:
+        """Return the outcome as plain data."""
+        return {
+            "statement": self.expectation.statement,
+            "quantity": self.expectation.quantity,
+            "paper": self.expectation.paper,
+            "rule": self.expectation.rule,
+            "mean": self.mean,
+            "std": self.std,
+            "values": list(self.values),
+            "holds": self.holds,
+        }
+
+
+@dataclass(frozen=True)
+class Table:
+    """A tidy table: one row for each observation."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The declaration of an experiment.
+
+    Attributes
+    ----------
+    id : str
+        Its name on the command line and its folder.
+    title, paper : str
+        What it shows, and which figure or table of the paper it is.
+    parameters, quick : dataclass
+        A frozen dataclass of parameters: at the paper's setting, and for a quick look.
+    seeds, quick_seeds : int
+        How many seeds are run by default.
+    measure : callable
+        ``measure(parameters, seed)`` returns the measurements of one seed.
+    expects : callable
+        ``expects(parameters)`` returns the expectations.
+    table : callable
+        ``table(parameters, results)`` returns what is saved as ``results.csv``.
+    plot : callable
+        ``plot(parameters, results)`` returns the figure.
+    revision : int
+        Raised when `measure` changes its meaning, so that old results are not taken for new ones.
+    """
+
+    id: str
+    title: str
+    paper: str
+    parameters: Any
+    quick: Any
+    measure: Callable[[Any, int], Measurements]
+    expects: Callable[[Any], Sequence[Expectation]]
+    table: Callable[[Any, Results], Table]
+    plot: Callable[[Any, Results], Figure]
+    seeds: int = 5
+    quick_seeds: int = 2
+    revision: int = 1
+
+    def describe(self, parameters: Any) -> dict[str, Any]:
+        """Return what identifies a run: the experiment, its revision and its parameters."""
+        return {
+            "experiment": self.id,
+            "revision": self.revision,
+            "parameters": asdict(parameters),
+        }
+
+    def key(self, parameters: Any) -> str:
+        """Return the name of the folder of a run: a hash of what identifies it."""
+        text = json.dumps(self.describe(parameters), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]

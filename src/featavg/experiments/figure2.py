@@ -1,0 +1,151 @@
+"""Figure 2 (a, b): what the neurons learn from coarse and from fine labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from featavg._checks import BoolArray, InputError
+from featavg.experiments.base import Expectation, Experiment, Measurements, Results, Table
+from featavg.experiments.setting import SyntheticSetting
+from featavg.measures import averaging_index, clean_accuracy, equivalent_alignment
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(SyntheticSetting):
+    """The parameters of Figure 2: those of the synthetic setting."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        law = self.law
+        largest_side = max(len(law.positive_clusters), len(law.negative_clusters))
+        if self.width < largest_side:
+            raise InputError(
+                f"width must be at least {largest_side} because the matrix of Figure 2 has a "
+                f"weight for each cluster of a side; got {self.width}."
+            )
+
+
+def measure(parameters: Parameters, seed: int) -> Measurements:
+    """Train both networks and return the matrices of Figure 2 and numbers drawn from them."""
+    pair = parameters.train(seed)
+    coarse = equivalent_alignment(pair.coarse.net, pair.train)
+    fine = equivalent_alignment(pair.fine.net, pair.train)
+    own = _own_side(parameters)
+    diagonal = np.eye(len(fine), dtype=bool)
+    return {
+        "coarse_cosines": coarse,
+        "fine_cosines": fine,
+        "coarse_own_mean": coarse[own].mean(),
+        "coarse_opposite_max": np.abs(coarse[~own]).max(),
+        "coarse_index": averaging_index(pair.coarse.net, pair.train),
+        "coarse_accuracy": clean_accuracy(pair.coarse.net, pair.test.x, pair.test.y),
+        "fine_diagonal_min": fine[diagonal].min(),
+        "fine_off_diagonal_max": np.abs(fine[~diagonal]).max(),
+        "fine_index": averaging_index(pair.fine.net, pair.train),
+        "fine_accuracy": clean_accuracy(pair.fine.net, pair.test.x, pair.test.y),
+    }
+
+
+def expects(parameters: Parameters) -> list[Expectation]:
+    r"""Return what Theorems 4.5 and 4.7 say about the two matrices.
+
+    A weight along the sum of p centres with the pairwise cosine c has the cosine
+    :math:`\sqrt{(1 + (p-1)c)/p}` with each of them.
+    """
+    law, c = parameters.law, parameters.cosine
+    sizes = np.array([len(law.positive_clusters), len(law.negative_clusters)])
+    own = np.average(np.sqrt((1 + (sizes - 1) * c) / sizes), weights=sizes**2)
+    # between the sums of p and of q centres, and between two centres
+    opposite = max(abs(c) * np.sqrt(s / (1 + (s - 1) * c)) for s in sizes)
+    k = parameters.clusters
+    return [
+        Expectation(
+            "2-class: mean cosine, own centres",
+            "coarse_own_mean",
+            own - 0.02,
+            own + 0.02,
+            f"{own:.3f}",
+        ),
+        Expectation(
+            "2-class: max |cosine|, opposite centres",
+            "coarse_opposite_max",
+            high=opposite + 0.08,
+            paper=f"{opposite:.3g}",
+        ),
+        Expectation("2-class: averaging index", "coarse_index", low=0.9, paper="1"),
+        Expectation("2-class: clean accuracy", "coarse_accuracy", low=0.99, paper="1"),
+        Expectation(
+            f"{k}-class: min cosine, own centre",
+            "fine_diagonal_min",
+            low=0.95,
+            paper="1",
+        ),
+        Expectation(
+            f"{k}-class: max |cosine|, other centres",
+            "fine_off_diagonal_max",
+            high=abs(c) + 0.08,
+            paper=f"{abs(c):.3g}",
+        ),
+        Expectation(f"{k}-class: averaging index", "fine_index", high=0.1, paper="0"),
+        Expectation(f"{k}-class: clean accuracy", "fine_accuracy", low=0.99, paper="1"),
+    ]
+
+
+def table(parameters: Parameters, results: Results) -> Table:
+    """Return every entry of every matrix."""
+    rows = [
+        (seed, classes, int(i), int(j), float(cosine))
+        for classes, name in ((2, "coarse_cosines"), (parameters.clusters, "fine_cosines"))
+        for (seed, i, j), cosine in np.ndenumerate(results[name])
+    ]
+    return Table(("seed", "classes", "center", "weight", "cosine"), rows)
+
+
+def plot(parameters: Parameters, results: Results) -> Figure:
+    """Draw the two matrices, averaged over seeds."""
+    from featavg.report import plots
+
+    with plots.style():
+        figure, panels = plots.new_figure(10, 4.6, columns=2)
+        titles = (
+            f"(a) 2-class labels: averaged features\naveraging index "
+            f"{results['coarse_index'].mean():.2f}",
+            f"(b) {parameters.clusters}-class labels: decoupled features\naveraging index "
+            f"{results['fine_index'].mean():.2f}",
+        )
+        names = ("coarse_cosines", "fine_cosines")
+        for panel, title, name in zip(panels, titles, names, strict=True):
+            picture = plots.heat_map(
+                panel,
+                results[name].mean(axis=0),
+                rows="centre $\\mu_i$",
+                columns="weight $w_j$",
+                title=title,
+            )
+        figure.colorbar(picture, ax=panels, label="cosine", shrink=0.9)
+    return figure
+
+
+def _own_side(parameters: Parameters) -> BoolArray:
+    """Return where a centre and an equivalent weight are of the same side."""
+    signs = parameters.law.signs
+    return signs[:, None] == signs[None, :]
+
+
+EXPERIMENT = Experiment(
+    id="figure2-synthetic",
+    title="Coarse labels teach the average of the features, fine labels each of them",
+    paper="Figure 2 (a, b)",
+    parameters=Parameters(),
+    quick=replace(Parameters(), dim=1536, samples=500, test_samples=200),
+    measure=measure,
+    expects=expects,
+    table=table,
+    plot=plot,
+)

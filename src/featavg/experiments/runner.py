@@ -1,0 +1,102 @@
+"""Run an experiment: seed by seed, keeping what is finished."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from featavg import _checks
+from featavg.experiments.base import Experiment, Outcome, Results
+from featavg.experiments.store import RunFolder, scalar_table, versions
+from featavg.progress import ProgressReporter
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run: where it is, what it measured, and whether the expectations hold."""
+
+    experiment: Experiment
+    parameters: Any
+    folder: Path
+    results: Results
+    outcomes: tuple[Outcome, ...]
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether every expectation holds."""
+        return all(outcome.holds for outcome in self.outcomes)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what `summary.json` holds: all of it follows from parameters and seeds."""
+        return self.experiment.describe(self.parameters) | {
+            "seeds": len(next(iter(self.results.values()))),
+            "holds": self.holds,
+            "expectations": [outcome.summary() for outcome in self.outcomes],
+        }
+
+
+def run(
+    experiment: Experiment,
+    parameters: Any | None = None,
+    *,
+    seeds: int | None = None,
+    out: str | Path = "runs",
+    fresh: bool = False,
+    progress: bool = False,
+) -> Run:
+    """Run an experiment, or what is missing of it, and write its folder.
+
+    Paper: none, an extension.
+
+    Each seed is saved as soon as it is finished, so a run that was stopped continues where it
+    was. The folder is ``out/<id>/<hash of the parameters>``.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run.
+    parameters : dataclass, optional
+        The paper's setting by default.
+    seeds : int, optional
+        How many seeds, numbered from 0.
+    out : path
+        The folder for all runs.
+    fresh : bool
+        Whether to run again what is already there.
+    progress : bool
+        Whether to report progress on standard error.
+    """
+    parameters = experiment.parameters if parameters is None else parameters
+    seeds = experiment.seeds if seeds is None else _checks.count("seeds", seeds)
+    folder = RunFolder(Path(out) / experiment.id / experiment.key(parameters))
+    folder.check_writable()
+
+    per_seed, seconds = [], 0.0
+    with ProgressReporter(experiment.id, seeds, enabled=progress) as reporter:
+        for seed in range(seeds):
+            saved = None if fresh else folder.load_seed(seed)
+            if saved is None:
+                start = time.perf_counter()
+                measured = experiment.measure(parameters, seed)
+                elapsed = time.perf_counter() - start
+                folder.save_json("parameters.json", experiment.describe(parameters))
+                folder.save_seed(seed, measured, elapsed)
+                saved = {name: np.asarray(value) for name, value in measured.items()}, elapsed
+            per_seed.append(saved[0])
+            seconds += saved[1]
+            reporter.advance()
+
+    results = {name: np.stack([m[name] for m in per_seed]) for name in per_seed[0]}
+    outcomes = tuple(e.judge(results) for e in experiment.expects(parameters))
+    finished = Run(experiment, parameters, folder.path, results, outcomes, seconds)
+    folder.save_table("scalars.csv", scalar_table(per_seed))
+    folder.save_table("results.csv", experiment.table(parameters, results))
+    folder.save_json("summary.json", finished.summary())
+    folder.save_json("provenance.json", {"versions": versions(), "seconds": seconds})
+    folder.save_figure(experiment.plot(parameters, results))
+    return finished

@@ -1,0 +1,92 @@
+"""The paper's synthetic setting, shared by its figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from featavg import _checks
+from featavg.descent import Trajectory, descend
+from featavg.experiments.base import parameter
+from featavg.law import MultiCluster, Sample
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.binary import BinaryNet
+from featavg.networks.multiclass import MultiClassNet
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticSetting:
+    """The hyper-parameters of Section 6.1."""
+
+    clusters: int = parameter(10, "k, the number of clusters")
+    positive: int | None = parameter(None, "how many clusters are positive; half by default")
+    dim: int = parameter(3072, "d, the dimension")
+    signal: float = parameter(1.0, "alpha, the factor of the centres")
+    noise: float = parameter(1.0, "sigma, the standard deviation of the noise")
+    cosine: float = parameter(0.0, "the cosine between any two centres")
+    samples: int = parameter(1000, "n, the number of training points")
+    test_samples: int = parameter(1000, "the number of test points")
+    width: int = parameter(5, "m, positive (and negative) neurons of the 2-class network")
+    fine_width: int = parameter(1, "h, neurons for each class of the k-class network")
+    learning_rate: float = parameter(0.001, "eta")
+    steps: int = parameter(100, "T, the number of gradient steps")
+    weight_scale: float = parameter(1e-5, "sigma_w, the scale of the initial weights")
+    bias_scale: float = parameter(1e-5, "sigma_b, the scale of the initial biases")
+
+    def __post_init__(self) -> None:
+        self.law  # noqa: B018 - refuses what the law refuses
+        for name in ("samples", "test_samples", "width", "fine_width", "steps"):
+            _checks.count(name, getattr(self, name))
+        _checks.scale("learning_rate", self.learning_rate)
+        for name in ("weight_scale", "bias_scale"):
+            _checks.scale(name, getattr(self, name), zero=True)
+
+    @property
+    def law(self) -> MultiCluster:
+        """The data law."""
+        return MultiCluster(
+            clusters=self.clusters,
+            dim=self.dim,
+            positive=self.positive,
+            signal=self.signal,
+            noise=self.noise,
+            cosine=self.cosine,
+        )
+
+    def train(self, seed: int) -> TrainedPair:
+        """Draw a sample and train both networks on it.
+
+        Data, both initialisations and whatever follows have random streams of their own, so that
+        changing one leaves the others as they are.
+        """
+        data, coarse, fine, after = np.random.default_rng(seed).spawn(4)
+        train = self.law.sample(self.samples, rng=data)
+        test = train.fresh(self.test_samples, rng=data)
+        binary = BinaryNet.init(
+            train,
+            width=self.width,
+            weight_scale=self.weight_scale,
+            bias_scale=self.bias_scale,
+            rng=coarse,
+        )
+        multi = MultiClassNet.init(
+            train, width=self.fine_width, weight_scale=self.weight_scale, rng=fine
+        )
+        return TrainedPair(
+            train, test, self._descend(binary, train), self._descend(multi, train), after
+        )
+
+    def _descend(self, net: TwoLayerNet, train: Sample) -> Trajectory:
+        return descend(net, train, learning_rate=self.learning_rate, steps=self.steps, record=2)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedPair:
+    """A sample, fresh points, and the two networks trained on its coarse and its fine labels."""
+
+    train: Sample
+    test: Sample
+    coarse: Trajectory
+    fine: Trajectory
+    rng: np.random.Generator

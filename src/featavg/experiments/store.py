@@ -1,0 +1,125 @@
+"""The folder that a run leaves behind. Every file appears whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import platform
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from featavg._checks import FloatArray, InputError
+from featavg.experiments.base import Measurements, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_VERSIONS_OF = ("featavg", "numpy", "scipy", "matplotlib")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash, sees the old or the new one and nothing else."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def to_json(value: Any) -> bytes:
+    """Return a value as readable JSON."""
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results depend on."""
+    return {"python": platform.python_version()} | {name: version(name) for name in _VERSIONS_OF}
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one run.
+
+    ``parameters.json`` says what was run, ``seeds/N.npz`` what seed N measured (and ``N.json``
+    with which versions, in what time), ``results.csv`` and ``scalars.csv`` hold it all as tables,
+    ``summary.json`` the expectations, ``figure.png`` and ``figure.svg`` the picture.
+    """
+
+    path: Path
+
+    def check_writable(self) -> None:
+        """Refuse a place that cannot be written to before any work is done, writing nothing."""
+        existing = next(p for p in (self.path, *self.path.absolute().parents) if p.exists())
+        if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+            raise InputError(f"out must be a folder that can be written to; got {existing}.")
+
+    def save_seed(self, seed: int, measurements: Measurements, seconds: float) -> None:
+        """Save what a seed measured; the npz comes last, so where it is, the seed is done."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **dict(measurements))
+        about = {"seed": seed, "seconds": seconds, "versions": versions()}
+        write_atomically(self._seed(seed, "json"), to_json(about))
+        write_atomically(self._seed(seed, "npz"), buffer.getvalue())
+
+    def load_seed(self, seed: int) -> tuple[dict[str, FloatArray], float] | None:
+        """Return the measurements of a seed and their time, or None if it has to be run.
+
+        Results of another version of featavg, and files that cannot be read, do not count.
+        """
+        try:
+            about = json.loads(self._seed(seed, "json").read_text(encoding="utf-8"))
+            content = io.BytesIO(self._seed(seed, "npz").read_bytes())
+            with np.load(content, allow_pickle=False) as arrays:
+                measurements = {name: arrays[name] for name in arrays.files}
+            if about["versions"]["featavg"] != version("featavg"):
+                return None
+            return measurements, float(about["seconds"])
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def save_json(self, name: str, value: Any) -> None:
+        """Save a value as JSON."""
+        write_atomically(self.path / name, to_json(value))
+
+    def save_table(self, name: str, table: Table) -> None:
+        """Save a table as CSV."""
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(table.columns)
+        writer.writerows(table.rows)
+        write_atomically(self.path / name, buffer.getvalue().encode())
+
+    def save_figure(self, figure: Figure) -> list[Path]:
+        """Save a figure as PNG and SVG and return the two paths."""
+        from featavg.report import plots
+
+        paths = [self.path / f"figure.{kind}" for kind in ("png", "svg")]
+        for path in paths:
+            write_atomically(path, plots.rendered(figure, path.suffix[1:]))
+        return paths
+
+    def _seed(self, seed: int, ending: str) -> Path:
+        return self.path / "seeds" / f"{seed}.{ending}"
+
+
+def scalar_table(per_seed: Sequence[Measurements]) -> Table:
+    """Return all quantities that are single numbers, a row for each seed."""
+    names = [name for name, value in per_seed[0].items() if np.ndim(value) == 0]
+    rows = [(seed, *(float(m[name]) for name in names)) for seed, m in enumerate(per_seed)]
+    return Table(("seed", *names), rows)

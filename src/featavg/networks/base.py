@@ -1,0 +1,104 @@
+"""What the two learners share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from featavg import _checks
+from featavg._checks import FloatArray, InputError, IntArray
+from featavg.law import Sample
+
+
+class TwoLayerNet(ABC):
+    r"""A ReLU network with one trained and one fixed layer.
+
+    With the pre-activations :math:`Z = W X^\top + b` and the fixed layer :math:`A`, the outputs
+    are :math:`F = A\,\mathrm{relu}(Z)`. Everything that has a value for each neuron or output and
+    each point is laid out (neurons or outputs, points).
+
+    Conventions: a neuron is active where its pre-activation is >= 0; the decision at a score of 0
+    is -1.
+    """
+
+    weights: FloatArray
+    has_biases: ClassVar[bool]
+
+    @property
+    @abstractmethod
+    def biases(self) -> FloatArray:
+        """The biases, shape (neurons,); zeros where the network has none."""
+
+    @property
+    @abstractmethod
+    def second_layer(self) -> FloatArray:
+        """The fixed layer A, shape (outputs, neurons)."""
+
+    @property
+    @abstractmethod
+    def neuron_signs(self) -> IntArray:
+        """The side, +1 or -1, that each neuron speaks for, shape (neurons,)."""
+
+    @abstractmethod
+    def with_parameters(self, weights: FloatArray, biases: FloatArray) -> TwoLayerNet:
+        """Return the same network with other trained parameters."""
+
+    @abstractmethod
+    def targets(self, sample: Sample) -> IntArray:
+        """Return the labels of a sample that this network is trained on."""
+
+    @abstractmethod
+    def losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return the loss of each point, shape (points,)."""
+
+    @abstractmethod
+    def residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return minus the derivative of each point's loss by each output."""
+
+    @abstractmethod
+    def margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return the margin of each point, shape (points,): positive where it is fitted."""
+
+    @abstractmethod
+    def decision(self, outputs: FloatArray) -> FloatArray:
+        """Return a number for each point whose sign is the binary decision."""
+
+    @abstractmethod
+    def decision_gradient(self, outputs: FloatArray) -> FloatArray:
+        """Return the derivative of the decision by each output, shape (outputs, points)."""
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates of the points it takes."""
+        return int(self.weights.shape[1])
+
+    def preactivations(self, x: ArrayLike) -> FloatArray:
+        """Return Z = W Xᵀ + b, shape (neurons, points)."""
+        points = _checks.matrix("x", x, columns=self.dim)
+        return self.weights @ points.T + self.biases[:, None]
+
+    def outputs(self, x: ArrayLike) -> FloatArray:
+        """Return F = A relu(W Xᵀ + b), shape (outputs, points)."""
+        return self.second_layer @ np.maximum(self.preactivations(x), 0)
+
+    def score(self, x: ArrayLike) -> FloatArray:
+        """Return the binary score of each point, shape (points,); its sign is the decision."""
+        return self.decision(self.outputs(x))
+
+    def predict(self, x: ArrayLike) -> IntArray:
+        """Return the binary decision, -1 or +1, of each point; a score of 0 counts as -1."""
+        return np.where(self.decision(self.outputs(x)) > 0, 1, -1)
+
+
+def check_parameters(weights: ArrayLike, biases: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+    """Return read-only weights and biases (zeros if None) of one precision."""
+    W = _checks.matrix("weights", weights)
+    b = np.zeros(len(W), W.dtype) if biases is None else _checks.vector("biases", biases)
+    if len(b) != len(W):
+        raise InputError(
+            f"biases must have one entry for each of the {len(W)} neurons; got {len(b)}."
+        )
+    return _checks.frozen(W), _checks.frozen(b.astype(W.dtype, copy=False))

@@ -1,0 +1,229 @@
+"""The fine-label learner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from featavg import _checks
+from featavg._checks import FloatArray, InputError, IntArray
+from featavg.law import Sample
+from featavg.networks.base import TwoLayerNet, check_parameters
+
+READOUTS = ("probability", "argmax")
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class MultiClassNet(TwoLayerNet):
+    r"""The network with k groups of h neurons, read out as a binary classifier.
+
+    Paper: Section 4.2.
+
+    .. math:: f_j(x) = \frac1h \sum_{r \le h} \mathrm{relu}(\langle w_{j,r}, x\rangle),
+              \qquad p = \mathrm{softmax}(f_1, \dots, f_k)
+
+    trained by the cross-entropy of p on the cluster of each point. The binary score is
+    :math:`\sum_{J_+} p_j - \sum_{J_-} p_j` for the readout "probability" (the paper's) and
+    :math:`\max_{J_+} f_j - \max_{J_-} f_j` for the readout "argmax".
+
+    Parameters
+    ----------
+    weights : array of shape (k·h, dim)
+        The rows, grouped by class.
+    classes : int
+        k.
+    positive : int or sequence of int, optional
+        How many classes are positive (the first ones), or which; the first half by default.
+    readout : {"probability", "argmax"}
+        How the binary decision is taken.
+
+    Examples
+    --------
+    >>> net = MultiClassNet(weights=np.eye(4), classes=4, positive=2)
+    >>> x = [[2.0, 0.0, 1.0, 1.0]]
+    >>> net.logits(x)
+    array([[2., 0., 1., 1.]])
+    >>> net.score(x).round(4), net.with_readout("argmax").score(x)
+    (array([0.2136]), array([1.]))
+    """
+
+    has_biases: ClassVar[bool] = False
+    weights: FloatArray
+    classes: int
+    positive: tuple[int, ...]
+    readout: str
+
+    def __init__(
+        self,
+        weights: ArrayLike,
+        classes: int,
+        positive: int | Sequence[int] | None = None,
+        readout: str = "probability",
+    ) -> None:
+        W, _ = check_parameters(weights, None)
+        classes = _checks.count("classes", classes, minimum=2)
+        if len(W) % classes:
+            raise InputError(
+                f"weights must have the same number of rows for each of the {classes} classes; "
+                f"got {len(W)} rows."
+            )
+        object.__setattr__(self, "weights", W)
+        object.__setattr__(self, "classes", classes)
+        object.__setattr__(self, "positive", _checks.partition(positive, classes))
+        object.__setattr__(self, "readout", _checks.choice("readout", readout, READOUTS))
+
+    @classmethod
+    def init(
+        cls,
+        sample: Sample,
+        *,
+        width: int,
+        weight_scale: float,
+        rng: np.random.Generator,
+        readout: str = "probability",
+    ) -> MultiClassNet:
+        r"""Draw a network with `width` neurons for each cluster of a sample.
+
+        Paper: Section 4.2. :math:`w_{j,r} \sim N(0, \sigma_w^2 I_d)` with
+        :math:`\sigma_w` = `weight_scale`, :math:`h` = `width`.
+
+        Examples
+        --------
+        >>> from featavg import MultiCluster
+        >>> rng = np.random.default_rng(0)
+        >>> train = MultiCluster(clusters=4, dim=50).sample(100, rng=rng)
+        >>> MultiClassNet.init(train, width=1, weight_scale=1e-5, rng=rng)
+        MultiClassNet(4 classes of 1 neuron, 50 coordinates, probability readout)
+        """
+        width = _checks.count("width", width)
+        weight_scale = _checks.scale("weight_scale", weight_scale, zero=True)
+        classes = sample.law.clusters
+        weights = weight_scale * sample.gaussian(classes * width, rng=rng)
+        return cls(weights, classes, sample.law.positive_clusters, readout)
+
+    def __repr__(self) -> str:
+        neurons = "1 neuron" if self.width == 1 else f"{self.width} neurons"
+        return (
+            f"MultiClassNet({self.classes} classes of {neurons}, {self.dim} coordinates, "
+            f"{self.readout} readout)"
+        )
+
+    @property
+    def width(self) -> int:
+        """The number h of neurons of each class."""
+        return len(self.weights) // self.classes
+
+    @property
+    def biases(self) -> FloatArray:
+        """Zeros: this network has no biases."""
+        return np.zeros(len(self.weights), self.weights.dtype)
+
+    @property
+    def second_layer(self) -> FloatArray:
+        """The fixed layer: 1/h where a neuron belongs to a class, shape (k, k·h)."""
+        blocks = np.repeat(np.eye(self.classes), self.width, axis=1) / self.width
+        return blocks.astype(self.weights.dtype)
+
+    @property
+    def class_signs(self) -> IntArray:
+        """The side of each class, +1 or -1, shape (k,)."""
+        signs = np.full(self.classes, -1, dtype=np.int64)
+        signs[list(self.positive)] = 1
+        return signs
+
+    @property
+    def neuron_signs(self) -> IntArray:
+        """The side of each neuron's class, shape (k·h,)."""
+        return np.repeat(self.class_signs, self.width)
+
+    def with_parameters(self, weights: FloatArray, biases: FloatArray) -> MultiClassNet:
+        """Return the network with other weights; `biases` must be zero."""
+        if np.any(biases):
+            raise InputError("a MultiClassNet has no biases; got some that are not zero.")
+        return MultiClassNet(weights, self.classes, self.positive, self.readout)
+
+    def with_readout(self, readout: str) -> MultiClassNet:
+        """Return the network with another readout."""
+        return MultiClassNet(self.weights, self.classes, self.positive, readout)
+
+    def logits(self, x: ArrayLike) -> FloatArray:
+        """Return the class outputs f_j(x), shape (points, k)."""
+        return self.outputs(x).T
+
+    def probabilities(self, x: ArrayLike) -> FloatArray:
+        """Return the class probabilities p_j(x), shape (points, k)."""
+        return _softmax(self.outputs(x)).T
+
+    def score(self, x: ArrayLike) -> FloatArray:
+        """Return the binary score of each point, by the readout; its sign is the decision."""
+        decision = self.decision(self.outputs(x))
+        # With D the log-odds of the positive side, p_+ - p_- = tanh(D/2), without cancellation.
+        return np.tanh(decision / 2) if self.readout == "probability" else decision
+
+    def targets(self, sample: Sample) -> IntArray:
+        """Return the fine labels: the cluster of each point."""
+        if sample.law.clusters != self.classes:
+            raise InputError(
+                f"a network of {self.classes} classes cannot learn the "
+                f"{sample.law.clusters} clusters of this sample."
+            )
+        return sample.cluster
+
+    def losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return -log p of the target class of each point."""
+        own = outputs[targets, np.arange(len(targets))]
+        return _log_mean_exp(outputs) + np.log(self.classes).astype(own.dtype) - own
+
+    def residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return 1[j is the target] - p_j, shape (k, points)."""
+        residuals = -_softmax(outputs)
+        residuals[targets, np.arange(len(targets))] += 1
+        return residuals
+
+    def margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return f of the target class minus the largest other f, of each point."""
+        columns = np.arange(len(targets))
+        own = outputs[targets, columns]
+        others = outputs.copy()
+        others[targets, columns] = -np.inf
+        return own - others.max(axis=0)
+
+    def decision(self, outputs: FloatArray) -> FloatArray:
+        """Return the log-odds of the positive side, or the difference of the largest outputs."""
+        positive, negative = self._sides(outputs)
+        if self.readout == "argmax":
+            return positive.max(axis=0) - negative.max(axis=0)
+        prior = np.log(len(positive) / len(negative))
+        return _log_mean_exp(positive) - _log_mean_exp(negative) + prior.astype(outputs.dtype)
+
+    def decision_gradient(self, outputs: FloatArray) -> FloatArray:
+        """Return the derivative of the decision by each class output, shape (k, points)."""
+        gradient = np.zeros_like(outputs)
+        for sign, side in zip((1, -1), self._sides(outputs), strict=True):
+            if self.readout == "argmax":
+                share = np.zeros_like(side)
+                share[side.argmax(axis=0), np.arange(side.shape[1])] = 1
+            else:
+                share = _softmax(side)
+            gradient[self.class_signs == sign] = sign * share
+        return gradient
+
+    def _sides(self, outputs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        signs = self.class_signs
+        return outputs[signs == 1], outputs[signs == -1]
+
+
+def _softmax(outputs: FloatArray) -> FloatArray:
+    exponentials: FloatArray = np.exp(outputs - outputs.max(axis=0))
+    exponentials /= exponentials.sum(axis=0)
+    return exponentials
+
+
+def _log_mean_exp(outputs: FloatArray) -> FloatArray:
+    """Return log(mean(exp(f))) over the classes, exact for outputs near 0 as well as for large."""
+    largest = outputs.max(axis=0)
+    return largest + np.log1p(np.expm1(outputs - largest).mean(axis=0))

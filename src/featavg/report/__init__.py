@@ -1,0 +1,1 @@
+"""Figures, and what is made of them."""

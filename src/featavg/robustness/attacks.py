@@ -1,0 +1,260 @@
+"""Attacks on two-layer networks under the L2 norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from featavg import _checks
+from featavg._checks import BoolArray, FloatArray, InputError, IntArray
+from featavg.law import Sample
+from featavg.networks.base import TwoLayerNet
+from featavg.robustness.span import WeightSpan
+
+OBJECTIVES = ("readout", "cross-entropy")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AttackResult:
+    """What an attack of one radius found.
+
+    Attributes
+    ----------
+    radius : float
+        The largest norm it was allowed.
+    success : bool array of shape (points,)
+        Where the binary decision is, or was made, wrong.
+    perturbations : array of shape (points, coordinates)
+        What makes it wrong; zero where the attack failed, and where nothing was needed.
+    """
+
+    radius: float
+    success: BoolArray
+    perturbations: FloatArray
+
+    def __repr__(self) -> str:
+        return (
+            f"AttackResult(radius {self.radius:g}, "
+            f"{int(self.success.sum())} of {len(self.success)} points broken)"
+        )
+
+
+def pgd(
+    net: TwoLayerNet,
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    radius: float,
+    rng: np.random.Generator,
+    steps: int = 40,
+    restarts: int = 1,
+    objective: str = "readout",
+    fine_labels: ArrayLike | None = None,
+) -> AttackResult:
+    r"""Attack by projected gradient descent, as in Madry et al.
+
+    Paper: Section 6.2.
+
+    From a start that is uniform in the ball, `steps` steps of length 2.5·radius/steps along the
+    normalised gradient, each followed by a projection onto the ball. The gradient is closed-form.
+    It is computed in the span of the weights, where it lies, which gives the same iterates at a
+    cost that hardly depends on the dimension: what the random start has outside of the span only
+    uses up norm, and is kept as one number.
+
+    Differs from the paper: a point counts as broken if any iterate breaks it, not only the last.
+
+    Parameters
+    ----------
+    net : BinaryNet or MultiClassNet
+        The network to attack.
+    x, y : arrays of shape (points, coordinates) and (points,)
+        The points and their labels in {-1, +1}.
+    radius : float
+        The largest norm of a perturbation.
+    rng : numpy.random.Generator
+        The source of the random starts.
+    steps, restarts : int
+        Steps of each run, and how many runs from new starts.
+    objective : {"readout", "cross-entropy"}
+        What the attack lowers: the binary decision itself, or (as the paper's attack on networks
+        of many classes does) the network's own log-probability of the right class. Success is
+        always judged by the binary decision.
+    fine_labels : array of shape (points,), optional
+        The right classes, for "cross-entropy"; what the network predicts by default.
+
+    Examples
+    --------
+    >>> from featavg import BinaryNet
+    >>> net = BinaryNet(weights=[[1.0, 0.0], [0.0, 1.0]])
+    >>> attack = pgd(net, [[3.0, 1.0]], [1], radius=1.5, rng=np.random.default_rng(0))
+    >>> attack                        # the boundary x1 = x2 is at the distance sqrt(2) = 1.41
+    AttackResult(radius 1.5, 1 of 1 points broken)
+    """
+    points, labels = check_points(net, x, y)
+    radius = _checks.scale("radius", radius, zero=True)
+    attacker = Pgd(net, points, labels, steps, restarts, objective, fine_labels)
+    success, coordinates = attacker.run(radius, _checks.generator(rng))
+    return AttackResult(radius, success, attacker.span.embed(coordinates))
+
+
+class Pgd:
+    """Projected gradient descent on fixed points, ready to be run at any radius."""
+
+    def __init__(
+        self,
+        net: TwoLayerNet,
+        x: FloatArray,
+        y: IntArray,
+        steps: int,
+        restarts: int,
+        objective: str,
+        fine_labels: ArrayLike | None,
+    ) -> None:
+        self._steps = _checks.count("steps", steps)
+        self._restarts = _checks.count("restarts", restarts)
+        self._objective = _checks.choice("objective", objective, OBJECTIVES)
+        self._net, self._y, self._dim = net, y, x.shape[1]
+        self._A = net.second_layer.astype(np.float64)
+        self._z = net.preactivations(x).astype(np.float64)
+        self._targets = self._fine_targets(fine_labels)
+        self.span = WeightSpan.of(net)
+
+    def run(
+        self, radius: float, rng: np.random.Generator, unbroken: BoolArray | None = None
+    ) -> tuple[BoolArray, FloatArray]:
+        """Return where the attack succeeds and the perturbations, shape (span, points).
+
+        With `unbroken`, only those points are attacked; the others count as failures.
+        """
+        points = len(self._y)
+        success = np.zeros(points, dtype=bool)
+        found = np.zeros((self.span.weights.shape[1], points))
+        left = np.arange(points) if unbroken is None else np.flatnonzero(unbroken)
+        wrong = self._wrong(self._outputs(self._z[:, left]), left)
+        success[left[wrong]] = True
+        left = left[~wrong]
+        for _ in range(self._restarts if radius > 0 else 0):
+            if not len(left):
+                break
+            broken, coordinates = self._descend(radius, left, rng)
+            success[left[broken]] = True
+            found[:, left[broken]] = coordinates[:, broken]
+            left = left[~broken]
+        return success, found
+
+    def _descend(
+        self, radius: float, which: IntArray, rng: np.random.Generator
+    ) -> tuple[BoolArray, FloatArray]:
+        """Run once from a random start on the points `which`."""
+        step_length = 2.5 * radius / self._steps
+        u, outside = self._start(radius, len(which), rng)
+        broken = np.zeros(len(which), dtype=bool)
+        best = np.zeros_like(u)
+        for step in range(self._steps + 1):
+            z = self._z[:, which] + self.span.weights @ u
+            outputs = self._outputs(z)
+            new = self._wrong(outputs, which) & ~broken
+            best[:, new] = u[:, new]
+            broken |= new
+            if step == self._steps or broken.all():
+                break
+            # the derivative of what is to be lowered: by outputs, pre-activations, perturbation
+            by_z = (self._A.T @ self._gradient(outputs, which)) * (z >= 0)
+            by_u = self.span.weights.T @ by_z
+            length = np.linalg.norm(by_u, axis=0)
+            u -= step_length * by_u / np.where(length > 0, length, 1)
+            norm = np.hypot(np.linalg.norm(u, axis=0), outside)
+            shrink = np.minimum(1, radius / norm)
+            u *= shrink
+            outside *= shrink
+        return broken, best
+
+    def _start(
+        self, radius: float, points: int, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw uniformly from the ball: the part in the span, and the norm of the rest."""
+        inside = self.span.weights.shape[1]
+        u = rng.standard_normal((inside, points))
+        rest = self._dim - inside
+        outside = np.sqrt(rng.chisquare(rest, points)) if rest else np.zeros(points)
+        length = radius * rng.random(points) ** (1 / self._dim)
+        factor = length / np.hypot(np.linalg.norm(u, axis=0), outside)
+        return u * factor, outside * factor
+
+    def _outputs(self, z: FloatArray) -> FloatArray:
+        return self._A @ np.maximum(z, 0)
+
+    def _wrong(self, outputs: FloatArray, which: IntArray) -> BoolArray:
+        return (self._net.decision(outputs) > 0) != (self._y[which] == 1)
+
+    def _gradient(self, outputs: FloatArray, which: IntArray) -> FloatArray:
+        """Return the derivative by the outputs of what the attack lowers."""
+        if self._objective == "cross-entropy":
+            return self._net.residuals(outputs, self._targets[which])
+        return self._y[which] * self._net.decision_gradient(outputs)
+
+    def _fine_targets(self, fine_labels: ArrayLike | None) -> IntArray:
+        outputs = self._outputs(self._z)
+        if len(outputs) == 1:  # a binary network: its cross-entropy is the logistic loss
+            return self._y
+        if fine_labels is None:
+            return np.asarray(outputs.argmax(axis=0))
+        return _checks.indices("fine_labels", fine_labels, length=len(self._y), below=len(outputs))
+
+
+def averaged_direction(sample: Sample) -> FloatArray:
+    r"""Return the unit vector along :math:`\sum_{J_+}\mu_j - \sum_{J_-}\mu_j`.
+
+    Paper: Remark 4.2. Moving a positive point against it, or a negative one along it, is the
+    attack on everything that averages.
+
+    Examples
+    --------
+    >>> from featavg import MultiCluster
+    >>> train = MultiCluster(clusters=4, dim=9).sample(5, rng=np.random.default_rng(0))
+    >>> (train.centers @ averaged_direction(train)).round(6)
+    array([ 1.5,  1.5, -1.5, -1.5])
+    """
+    direction = sample.law.signs @ sample.centers.astype(np.float64)
+    return direction / np.linalg.norm(direction)
+
+
+def direction_attack(
+    net: TwoLayerNet, x: ArrayLike, y: ArrayLike, *, radius: float, direction: ArrayLike
+) -> AttackResult:
+    """Attack every point with the same direction: the perturbation -y·radius·direction.
+
+    Paper: Remark 4.2, with `averaged_direction`. The direction is scaled to norm 1.
+
+    Examples
+    --------
+    >>> from featavg import BinaryNet
+    >>> net = BinaryNet(weights=[[1.0, 0.0], [0.0, 1.0]])
+    >>> direction_attack(net, [[3.0, 1.0]], [1], radius=1.5, direction=[1.0, -1.0])
+    AttackResult(radius 1.5, 1 of 1 points broken)
+    """
+    points, labels = check_points(net, x, y)
+    radius = _checks.scale("radius", radius, zero=True)
+    unit = unit_direction(direction, net.dim)
+    wrong = net.predict(points) != labels
+    perturbations = -radius * labels[:, None] * unit
+    broken = net.predict(points + perturbations) != labels
+    perturbations[wrong | ~broken] = 0
+    return AttackResult(radius, wrong | broken, perturbations)
+
+
+def check_points(net: TwoLayerNet, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, IntArray]:
+    """Return points and labels that fit each other and the network."""
+    points = _checks.matrix("x", x, columns=net.dim)
+    return points, _checks.signs("y", y, length=len(points))
+
+
+def unit_direction(direction: ArrayLike, dim: int) -> FloatArray:
+    """Return a direction scaled to norm 1."""
+    vector = _checks.vector("direction", direction, length=dim).astype(np.float64)
+    norm = np.linalg.norm(vector)
+    if norm == 0:
+        raise InputError("direction must not be zero.")
+    return vector / norm

@@ -1,0 +1,76 @@
+"""Everything printed in the README and the examples is executed."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import featavg as fa
+from featavg.cli import _build_parser
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_python_blocks_of_the_readme_run():
+    scope: dict[str, object] = {}
+    found = blocks("python")
+    assert found
+    for block in found:
+        exec(compile(block, "README.md", "exec"), scope)  # noqa: S102
+
+
+def test_commands_of_the_readme_exist():
+    lines = [line for block in blocks("console") for line in block.splitlines()]
+    lines = [line.removeprefix("$ ").split("#")[0].strip() for line in lines]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    seen = {"featavg": 0, "make": 0}
+    for line in lines:
+        program, *arguments = line.split()
+        if program == "featavg" and "--help" not in arguments:
+            _build_parser().parse_args(arguments)
+        elif program == "make":
+            assert re.search(rf"^{arguments[0]}:", makefile, flags=re.MULTILINE), line
+        if program in seen:
+            seen[program] += 1
+    assert all(seen.values())
+
+
+def test_local_links_of_the_readme_lead_somewhere():
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in link]
+    assert links
+    for link in links:
+        assert (ROOT / link).exists(), link
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+def test_examples_run(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(example), run_name="__main__")
+
+
+def test_public_names_have_a_docstring_and_an_example():
+    for name in set(fa.__all__) - {"__version__"}:
+        thing = getattr(fa, name)
+        assert thing.__doc__, name
+        documented = thing.__doc__ + "".join(
+            (getattr(member, "__doc__", None) or "") for member in vars(thing).values()
+        )
+        assert ">>>" in documented or name in {"AttackResult", "RobustCurve", "Trajectory"}, name
+
+
+def test_versions_agree():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {project['version']}" in citation
+    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert "torch==2.13.0" in constraints
