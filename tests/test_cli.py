@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import fields
@@ -10,6 +11,7 @@ import pytest
 from featavg import __version__
 from featavg.cli import main
 from featavg.experiments import REGISTRY
+from featavg.progress import counted
 
 SMALL = ["--dim", "300", "--samples", "150", "--test-samples", "50", "--seeds", "1"]
 
@@ -98,11 +100,17 @@ def test_an_expectation_that_fails_is_exit_code_1(capsys, tmp_path):
     assert "Not every expectation holds." in out
 
 
+def test_a_second_run_says_that_seeds_were_there(capsys, tmp_path):
+    arguments = ["run", "figure2-synthetic", *SMALL, "--out", str(tmp_path)]
+    assert "were there already" not in command(capsys, *arguments)[1]
+    assert "1 seeds were there already" in command(capsys, *arguments)[1]
+
+
 def test_reproduce_runs_everything_and_summarises(capsys, tmp_path):
     code, out, _ = command(capsys, "reproduce", "--quick", "--out", str(tmp_path))
     assert code == 0
     assert all(name in out for name in REGISTRY)
-    summary = json.loads((tmp_path / "summary.json").read_text())
+    summary = json.loads((tmp_path / "summary-quick.json").read_text())
     assert [s["experiment"] for s in summary] == list(REGISTRY)
 
 
@@ -118,6 +126,11 @@ def test_reproduce_runs_everything_and_summarises(capsys, tmp_path):
         (["--learning-rate", "nan"], "learning_rate must be a finite number; got nan"),
         (["--learning-rate", "1e308"], "the loss became infinite or NaN at step"),
         (["--dim", "1000000000000"], "would need 8,000,000.0 GB of memory"),
+        (["--clusters", "10000000", "--dim", "100000000"], "width must be at least 5000000"),
+        (["--positive", "1000000000000"], "on each side"),
+        (["--width", "1000000000"], "GB of memory"),
+        (["--noise", "1e308"], "x must be finite"),
+        (["--weight-scale", "1e308"], "weights must be finite"),
         (["--dim", "many"], "invalid int value: 'many'"),
         (["--colour", "red"], "unrecognized arguments: --colour red"),
         (["--clus", "4"], "unrecognized arguments: --clus 4"),
@@ -169,7 +182,7 @@ def test_interruption_says_that_work_is_kept(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("featavg.cli.run", interrupt)
     code, _, error = command(capsys, "reproduce", "--out", str(tmp_path))
     assert code == 130
-    assert "the same command continues" in error
+    assert "the same command (without --fresh) continues" in error
 
 
 def test_an_error_of_ours_is_not_passed_off_as_bad_input(tmp_path, monkeypatch):
@@ -179,6 +192,31 @@ def test_an_error_of_ours_is_not_passed_off_as_bad_input(tmp_path, monkeypatch):
     monkeypatch.setattr("featavg.cli.run", broken)
     with pytest.raises(ValueError, match="broadcast"):
         main(["reproduce", "--out", str(tmp_path)])
+
+
+def test_a_reader_that_has_had_enough_is_not_an_error(tmp_path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "featavg.cli", "list"],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == 141
+    assert done.stderr == ""
+
+
+def test_a_terminal_gets_a_bar(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for _ in counted(3, "weighing", enabled=True):
+        pass
+    assert "weighing" in capsys.readouterr().err
 
 
 def test_the_installed_command(tmp_path):

@@ -155,7 +155,7 @@ def test_the_cheaper_method_is_chosen(rng):
 
 
 def test_recorded_steps():
-    np.testing.assert_array_equal(recorded_steps(2, 100), [0, 1, 100])
+    np.testing.assert_array_equal(recorded_steps(2, 100), [0, 100])
     np.testing.assert_array_equal(recorded_steps([], 100), [0, 100])
     np.testing.assert_array_equal(recorded_steps(50, 0), [0])
     assert len(recorded_steps(50, 10**6)) <= 50

@@ -10,8 +10,17 @@ import pytest
 from matplotlib.figure import Figure
 
 from featavg import InputError
-from featavg.experiments import REGISTRY, Expectation, Experiment, Table, figure2, parameter, run
-from featavg.experiments.store import write_atomically
+from featavg.experiments import (
+    REGISTRY,
+    Expectation,
+    Experiment,
+    Table,
+    figure2,
+    figure3,
+    parameter,
+    run,
+)
+from featavg.experiments.store import to_json, write_atomically
 from featavg.paper import figure3_curve
 from featavg.robustness import half_radius
 
@@ -102,6 +111,57 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
         assert contents(first) == contents(second)
 
 
+@pytest.mark.parametrize("name", REGISTRY)
+def test_other_seeds_give_other_results(name, tmp_path):
+    experiment = REGISTRY[name]
+    scalars = run(experiment, experiment.quick, seeds=2, out=tmp_path).folder / "scalars.csv"
+    _, first, second = scalars.read_text().splitlines()
+    assert first.split(",")[1:] != second.split(",")[1:]
+
+
+def test_numbers_that_json_lacks_become_null():
+    assert json.loads(to_json({"a": [float("inf"), 1.5], "b": (float("nan"), "x")})) == {
+        "a": [None, 1.5],
+        "b": [None, "x"],
+    }
+
+
+def test_equal_parameters_are_one_run():
+    keys = {
+        figure3.EXPERIMENT.key(p)
+        for p in (
+            figure3.Parameters(),
+            figure3.Parameters(signal=1, clusters=np.int64(10)),
+            figure3.Parameters(learning_rate=np.float64(0.001)),
+        )
+    }
+    assert len(keys) == 1
+
+
+def test_figure3_predicts_from_the_geometry():
+    """Half the way between two centres, for every signal and cosine."""
+    parameters = figure3.Parameters(clusters=4, dim=60, signal=2.0, cosine=0.3)
+    mu = 2.0 * parameters.law.sample(1, rng=np.random.default_rng(0)).centers
+    assert parameters.predicted[1] == pytest.approx(np.linalg.norm(mu[0] - mu[2]) / 2)
+    # a point of the averaging network: its score over the norm of the gradient
+    direction = mu[:2].sum(axis=0) - mu[2:].sum(axis=0)
+    score = mu[0] @ direction
+    assert parameters.predicted[0] == pytest.approx(score / np.linalg.norm(direction))
+
+
+def test_the_papers_numbers_are_shown_where_they_apply():
+    shown = [e.paper for e in figure3.expects(figure3.Parameters())]
+    assert shown[:2] == ["15.4", "37.4"]
+    assert [e.paper for e in figure3.expects(figure3.EXPERIMENT.quick)][:2] == ["", ""]
+
+
+def test_a_grid_that_ends_early_still_makes_a_figure(tmp_path):
+    parameters = replace(figure3.EXPERIMENT.quick, radii=3, test_samples=10)
+    finished = run(figure3.EXPERIMENT, parameters, seeds=1, out=tmp_path)
+    assert not finished.holds
+    assert "Infinity" not in (finished.folder / "summary.json").read_text()
+
+
 def test_an_interrupted_run_continues_and_ends_with_the_same_bytes(tmp_path):
     whole = run(Probe().experiment, out=tmp_path / "whole").folder
     probe = Probe()
@@ -131,7 +191,7 @@ def test_other_parameters_have_another_folder(tmp_path):
     assert probe.experiment.key(Settings()) != replace(probe.experiment, revision=2).key(Settings())
 
 
-@pytest.mark.parametrize("spoil", ["truncated", "empty", "pickle", "other version", "no times"])
+@pytest.mark.parametrize("spoil", ["truncated", "empty", "pickle", "other source", "no times"])
 def test_a_seed_that_cannot_be_trusted_is_run_again(tmp_path, spoil):
     probe = Probe()
     folder = run(probe.experiment, out=tmp_path).folder
@@ -143,9 +203,9 @@ def test_a_seed_that_cannot_be_trusted_is_run_again(tmp_path, spoil):
         npz.write_bytes(b"")
     elif spoil == "pickle":
         np.savez(npz, numbers=np.array([{"a": 1}], dtype=object), mean=0.0)
-    elif spoil == "other version":
+    elif spoil == "other source":
         text = json.loads(about.read_text())
-        text["versions"]["featavg"] = "0.0.0"
+        text["versions"]["source"] = "0"
         about.write_text(json.dumps(text))
     else:
         about.unlink()

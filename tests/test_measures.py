@@ -50,6 +50,12 @@ def test_equivalent_weights_of_a_multiclass_network_are_group_means(small_train,
     np.testing.assert_allclose(found, [W[3 * j : 3 * j + 3].mean(axis=0) for j in range(5)])
 
 
+def test_equivalent_weights_of_a_network_with_filler_neurons(small_train):
+    """The decoupled network of 3 + 2 clusters has a neuron that is zero."""
+    matrix = fa.equivalent_alignment(reference.decoupled(small_train), small_train)
+    np.testing.assert_allclose(matrix, np.eye(5), atol=1e-12)
+
+
 def test_index_of_reference_networks(small_train):
     assert fa.averaging_index(reference.averaging(small_train), small_train) == pytest.approx(1)
     assert fa.averaging_index(reference.decoupled(small_train), small_train) == pytest.approx(0)
@@ -80,6 +86,10 @@ def test_index_lies_between_0_and_1_and_ignores_scale(seed, factor):
 
 
 def test_index_of_a_side_with_one_cluster_is_not_defined(rng):
+    single = fa.MultiCluster(clusters=2, dim=10).sample(3, rng=rng)
+    for _ in range(200):  # whatever rounding makes of 0/0
+        net = fa.BinaryNet(rng.standard_normal((2, 10)))
+        assert np.isnan(fa.averaging_index_per_neuron(net, single)).all()
     train = fa.MultiCluster(clusters=3, dim=10, positive=1).sample(3, rng=rng)
     index = fa.averaging_index_per_neuron(reference.averaging(train), train)
     np.testing.assert_array_equal(np.isnan(index), [True, False])

@@ -89,6 +89,50 @@ def test_decision_gradient_is_the_derivative_of_the_decision(binary, multi, rng)
         np.testing.assert_allclose(net.decision_gradient(f[:, None])[:, 0], numeric, atol=1e-6)
 
 
+def test_small_losses_keep_their_digits():
+    """At a gap g between two classes the loss is log(1 + e^-g), however small."""
+    net = fa.MultiClassNet(np.eye(2), classes=2, positive=1)
+    for dtype, gaps in ((np.float64, [5.0, 37.0, 700.0]), (np.float32, [5.0, 20.0, 80.0])):
+        outputs = np.array([gaps, [0.0] * 3], dtype=dtype)
+        targets = np.zeros(3, dtype=np.int64)
+        exact = np.log1p(np.exp(-np.array(gaps)))
+        np.testing.assert_allclose(net.losses(outputs, targets), exact, rtol=1e-5)
+        residuals = net.residuals(outputs, targets)
+        np.testing.assert_allclose(residuals[0], 1 / (1 + np.exp(gaps)), rtol=1e-5)
+        np.testing.assert_allclose(residuals[0], -residuals[1])
+        # wrongly classified: the loss is the gap
+        wrong = net.losses(outputs, targets + 1)
+        np.testing.assert_allclose(wrong, np.array(gaps) + exact, rtol=1e-5)
+
+
+def test_residual_direction_is_that_of_the_residuals(binary, multi, rng):
+    for net, outputs, targets in (
+        (binary, rng.standard_normal((1, 9)), rng.choice([-1, 1], 9)),
+        (multi, rng.standard_normal((5, 9)), rng.integers(5, size=9)),
+    ):
+        residuals = net.residuals(outputs, targets)
+        direction = net.residual_direction(outputs, targets)
+        factor = np.linalg.norm(residuals, axis=0) / np.linalg.norm(direction, axis=0)
+        np.testing.assert_allclose(direction * factor, residuals)
+
+
+def test_networks_and_samples_do_not_change_with_the_arrays_they_were_made_from(small_train):
+    W, b, x = np.ones((2, 2)), np.ones(2), small_train.x.copy()
+    net = fa.BinaryNet(W, b)
+    W[0, 0] = b[0] = 7
+    assert net.weights[0, 0] == net.biases[0] == 1
+    sample = fa.Sample(
+        small_train.law,
+        small_train.centers,
+        x,
+        small_train.y,
+        small_train.cluster,
+        small_train.noise_norms,
+    )
+    x[0] = 0
+    np.testing.assert_array_equal(sample.x, small_train.x)
+
+
 def test_margins_are_positive_exactly_where_the_label_wins(multi, rng):
     f = rng.standard_normal((5, 50))
     targets = rng.integers(5, size=50)
@@ -135,12 +179,15 @@ def test_reference_networks_are_the_paper_formulas(small_train):
         (lambda: fa.BinaryNet(np.ones((3, 2))), "even number of rows.*got 3"),
         (lambda: fa.BinaryNet(np.ones((2, 2)), [1.0]), "one entry for each of the 2 neurons"),
         (lambda: fa.BinaryNet([[1.0, np.inf], [0, 0]]), r"weights must be finite; got inf"),
+        (lambda: fa.BinaryNet([[1j, 1], [1, 1]]), "weights must hold real numbers"),
+        (lambda: fa.BinaryNet([[1, 1], [1]]), "weights must hold real numbers"),
+        (lambda: fa.BinaryNet(np.ones((2, 1)), ["a", "b"]), "biases must hold real numbers"),
         (lambda: fa.BinaryNet(np.ones(4)), r"weights must be a matrix .* shape \(4,\)"),
         (lambda: fa.MultiClassNet(np.ones((5, 2)), classes=2), "same number of rows"),
         (lambda: fa.MultiClassNet(np.ones((4, 2)), classes=4, positive=4), "on each side"),
         (lambda: fa.MultiClassNet(np.ones((4, 2)), 4, readout="max"), "readout must be one of"),
         (lambda: fa.BinaryNet(np.ones((2, 2))).score(np.ones((3, 5))), "x must have 2 columns"),
-        (lambda: fa.BinaryNet(np.ones((2, 2))).score([["a", "b"]]), "x must be a matrix of num"),
+        (lambda: fa.BinaryNet(np.ones((2, 2))).score([["a", "b"]]), "x must hold real numbers"),
         (lambda: fa.BinaryNet(np.ones((2, 2))).score([[np.nan, 1]]), "x must be finite; got nan"),
     ],
 )

@@ -156,6 +156,7 @@ def test_the_averaging_network_falls_at_exactly_root_d_over_k(rng):
         restarts=5,
     )
     assert pgd.accuracy[0] == 1
+    assert pgd.accuracy[1] < 0.2
 
 
 def test_the_decoupled_network_survives_what_breaks_the_averaging_one(rng):
@@ -225,6 +226,22 @@ def test_attacking_the_cross_entropy_overstates_robustness(trained):
     assert half["readout"] < 0.9 * half["cross-entropy"]
 
 
+def test_a_saturated_loss_does_not_hide_the_attack():
+    """The cross-entropy of a network with huge outputs is 0, its direction is not."""
+    net = fa.BinaryNet(1e3 * np.eye(2))
+    multi = fa.MultiClassNet(1e3 * np.eye(2), classes=2, positive=1)
+    for attacked in (net, multi):
+        attack = fa.pgd(
+            attacked,
+            [[3.0, 1.0]],
+            [1],
+            radius=1.5,
+            rng=np.random.default_rng(0),
+            objective="cross-entropy",
+        )
+        assert attack.success.all()
+
+
 def test_half_radius_of_curves_that_never_get_there():
     def curve(broken_at):
         return fa.RobustCurve(np.array([1.0, 2.0]), np.array(broken_at), "pgd", "readout")
@@ -269,6 +286,18 @@ def test_bad_input_is_refused(trained, rng):
             "direction must not be zero",
         ),
         (lambda: fa.worst(), "at least one curve"),
+        (lambda: fa.robust_curve(coarse, x, y, radii=["a"]), "radii must hold real numbers"),
+        (lambda: fa.robust_curve(coarse, x, [[1], [1, 2]], radii=[1]), "y must hold real numbers"),
+        (
+            lambda: fa.robust_curve(coarse, x, y, radii=[1], objective="loss", method="direction"),
+            "objective must be one of",
+        ),
+        (
+            lambda: fa.averaged_direction(
+                fa.MultiCluster(clusters=2, dim=3, cosine=1).sample(1, rng=rng)
+            ),
+            "the averaged direction is zero",
+        ),
     ]:
         with pytest.raises(fa.InputError, match=message):
             call()

@@ -80,7 +80,7 @@ def partition(positive: Any, clusters: int) -> tuple[int, ...]:
     if positive is None:
         chosen = tuple(range((clusters + 1) // 2))
     elif isinstance(positive, Integral) and not isinstance(positive, bool):
-        chosen = tuple(range(int(positive)))
+        chosen = tuple(range(min(int(positive), clusters)))
     else:
         try:
             listed = [count("each positive cluster", j, minimum=0) for j in positive]
@@ -100,14 +100,22 @@ def partition(positive: Any, clusters: int) -> tuple[int, ...]:
     return chosen
 
 
-def matrix(name: str, value: ArrayLike, *, columns: int | None = None) -> FloatArray:
-    """Return `value` as a finite floating-point matrix, with `columns` columns if given."""
+def numbers(name: str, value: ArrayLike) -> FloatArray:
+    """Return `value` as an array of float32, where it is that already, or else float64."""
     try:
         array = np.asarray(value)
-        if not np.issubdtype(array.dtype, np.floating):
-            array = array.astype(np.float64)
+        if array.dtype == np.float32:
+            return array
+        if not np.can_cast(array.dtype, np.float64, casting="same_kind"):
+            raise TypeError
+        return array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a matrix of numbers; got {value!r}.") from None
+        raise InputError(f"{name} must hold real numbers; got {_short(value)}.") from None
+
+
+def matrix(name: str, value: ArrayLike, *, columns: int | None = None) -> FloatArray:
+    """Return `value` as a finite floating-point matrix, with `columns` columns if given."""
+    array = numbers(name, value)
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(
             f"{name} must be a matrix with at least one row; got the shape {array.shape}."
@@ -120,14 +128,17 @@ def matrix(name: str, value: ArrayLike, *, columns: int | None = None) -> FloatA
 
 def vector(name: str, value: ArrayLike, *, length: int | None = None) -> FloatArray:
     """Return `value` as a finite floating-point vector, of `length` if given."""
-    array = np.asarray(value, dtype=np.float64) if not isinstance(value, np.ndarray) else value
+    array = numbers(name, value)
     if array.ndim != 1 or (length is not None and len(array) != length):
         wanted = "" if length is None else f" of length {length}"
         raise InputError(f"{name} must be a vector{wanted}; got the shape {array.shape}.")
-    if not np.issubdtype(array.dtype, np.floating):
-        array = array.astype(np.float64)
     finite(name, array)
     return array
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def finite(name: str, array: FloatArray) -> None:
@@ -145,7 +156,7 @@ def finite(name: str, array: FloatArray) -> None:
 
 def signs(name: str, value: ArrayLike, *, length: int) -> IntArray:
     """Return `value` as labels in {-1, +1}, one for each of `length` points."""
-    array = np.asarray(value)
+    array = numbers(name, value)
     if array.shape != (length,):
         raise InputError(
             f"{name} must hold one label for each of the {length} points; "
@@ -153,7 +164,7 @@ def signs(name: str, value: ArrayLike, *, length: int) -> IntArray:
         )
     if not np.isin(array, (-1, 1)).all():
         odd = array[~np.isin(array, (-1, 1))][0]
-        raise InputError(f"{name} must hold labels in {{-1, +1}}; got {odd.item()!r}.")
+        raise InputError(f"{name} must hold labels in {{-1, +1}}; got {odd:g}.")
     return array.astype(np.int64)
 
 
@@ -193,7 +204,9 @@ def memory(what: str, size: float) -> None:
 
 
 def frozen(array: Any) -> Any:
-    """Return a read-only view of an array, so that what is derived from it cannot go stale."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    """Return an array that nobody can change: itself if it is read-only already, else a copy."""
+    if not array.flags.writeable:
+        return array
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy

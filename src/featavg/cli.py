@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import sys
 import types
 import typing
@@ -19,7 +19,7 @@ from featavg.experiments import REGISTRY, Experiment, Run, run
 from featavg.experiments.store import to_json, write_atomically
 from featavg.report.tables import experiment_table, outcome_table
 
-OK, NOT_REPRODUCED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+OK, NOT_REPRODUCED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 
 class _Parser(argparse.ArgumentParser):
@@ -41,17 +41,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command is None:
             parser.print_help()
             return OK
-        return options.command(options)
+        code: int = options.command(options)
+        sys.stdout.flush()
+        return code
     except InputError as error:
         print(f"featavg: {error}", file=sys.stderr)
         return BAD_INPUT
+    except BrokenPipeError:  # whoever read the output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
     except OSError as error:
         where = f" {error.filename!r}" if error.filename else ""
         print(f"featavg: cannot read or write{where}: {error.strerror}.", file=sys.stderr)
         return BAD_INPUT
+    except MemoryError:
+        print("featavg: this needs more memory than the machine has.", file=sys.stderr)
+        return BAD_INPUT
     except KeyboardInterrupt:
         print(
-            "featavg: interrupted; finished seeds are kept, the same command continues.",
+            "featavg: interrupted; finished seeds are kept, and the same command (without "
+            "--fresh) continues.",
             file=sys.stderr,
         )
         return INTERRUPTED
@@ -102,13 +111,13 @@ def _add_experiment(ids: Any, experiment: Experiment) -> None:
     kinds = typing.get_type_hints(type(experiment.parameters))
     for field in fields(experiment.parameters):
         usual, quick = (getattr(p, field.name) for p in (experiment.parameters, experiment.quick))
-        shown = f"{usual}" if quick == usual else f"{usual}; {quick} with --quick"
+        shown = f"default {usual}" if quick == usual else f"default {usual}; {quick} with --quick"
         own.add_argument(
             f"--{field.name.replace('_', '-')}",
             type=_plain_type(kinds[field.name]),
             metavar=_plain_type(kinds[field.name]).__name__.upper(),
             default=argparse.SUPPRESS,
-            help=f"{field.metadata['help']} (default {shown})",
+            help=field.metadata["help"] + (f" ({shown})" if usual is not None else ""),
         )
     parser.set_defaults(command=_run, experiment=experiment)
 
@@ -137,7 +146,7 @@ def _plain_type(kind: Any) -> type:
 
 
 def _list(_: argparse.Namespace) -> int:
-    _console().print(experiment_table(list(REGISTRY.values())))
+    _Console().print(experiment_table(list(REGISTRY.values())))
     return OK
 
 
@@ -169,9 +178,15 @@ def _execute(experiment: Experiment, parameters: Any, options: argparse.Namespac
     )
 
 
-def _console() -> Console:
-    """Return a console as wide as the terminal; a pipe has room for whole rows."""
-    return Console() if sys.stdout.isatty() else Console(width=120)
+class _Console(Console):
+    """A console as wide as the terminal, which leaves a closed pipe to `main`."""
+
+    def __init__(self) -> None:
+        # a pipe has room for whole rows
+        super().__init__(width=None if sys.stdout.isatty() else 120)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def _report(runs: list[Run], options: argparse.Namespace) -> int:
@@ -181,11 +196,13 @@ def _report(runs: list[Run], options: argparse.Namespace) -> int:
         for finished in runs
     ]
     if options.command is _reproduce:
-        write_atomically(options.out / "summary.json", to_json(summaries))
+        name = "summary-quick.json" if options.quick else "summary.json"
+        write_atomically(options.out / name, to_json(summaries))
     if options.json:
-        print(json.dumps(summaries if options.command is _reproduce else summaries[0], indent=2))
+        shown = summaries if options.command is _reproduce else summaries[0]
+        print(to_json(shown).decode(), end="")
         return OK if holds else NOT_REPRODUCED
-    console = _console()
+    console = _Console()
     console.print(outcome_table(runs, width=console.width))
     for finished in runs:
         console.print(
@@ -193,6 +210,9 @@ def _report(runs: list[Run], options: argparse.Namespace) -> int:
             soft_wrap=True,
             highlight=False,
         )
+    reused = sum(finished.reused for finished in runs)
+    if reused:
+        console.print(f"{reused} seeds were there already; --fresh runs them again.")
     verdict = "Every expectation holds." if holds else "Not every expectation holds."
     console.print(f"[bold]{verdict}[/bold]")
     return OK if holds else NOT_REPRODUCED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -179,17 +179,18 @@ def descend(
         if _checks.choice("method", method, METHODS) == "auto"
         else method
     )
-    state = (_DualState if chosen == "dual" else _PrimalState)(net, sample)
     A = net.second_layer.astype(sample.x.dtype)
 
     frames: list[_Frame] = []
     with np.errstate(over="ignore", invalid="ignore"):  # found below, with a better message
+        state = (_DualState if chosen == "dual" else _PrimalState)(net, sample)
         for step in counted(steps + 1, "gradient descent", enabled=progress):
             outputs = A @ np.maximum(state.Z, 0)
             if not np.isfinite(outputs).all():
                 raise InputError(
-                    f"the loss became infinite or NaN at step {step} of {steps}: learning_rate "
-                    f"is too large for this sample; got {learning_rate!r}."
+                    f"the loss became infinite or NaN at step {step} of {steps} because "
+                    f"learning_rate is too large for points and weights of this size; "
+                    f"got learning_rate={learning_rate!r}."
                 )
             active = state.Z >= 0
             if step == recorded[len(frames)]:
@@ -226,7 +227,10 @@ def recorded_steps(record: int | Sequence[int], steps: int) -> IntArray:
     """
     if isinstance(record, (int, np.integer)):
         wanted = _checks.count("record", record, minimum=2)
-        chosen = np.geomspace(1, max(steps, 1), wanted - 1).round().astype(np.int64)
+        spread = np.geomspace(1, max(steps, 1), wanted - 1)[1 if wanted == 2 else 0 :]
+        chosen = spread.round().astype(np.int64)
+    elif isinstance(record, (str, bytes)) or not isinstance(record, Iterable):
+        raise InputError(f"record must be a number of steps or a list of them; got {record!r}.")
     else:
         chosen = np.array([_checks.count("record", t, minimum=0) for t in record], dtype=np.int64)
         if (chosen > steps).any():
@@ -299,11 +303,10 @@ class _PrimalState(_State):
 
 
 def _cheaper(net: TwoLayerNet, sample: Sample, steps: int) -> str:
-    """Compare the multiplications of the two methods."""
+    """Compare the multiplications of the two methods; the dual one begins with the Gram matrix."""
     n, d = sample.x.shape
     thin = _THIN_PRODUCT_PENALTY * len(net.weights) * steps
-    gram = 0 if "gram" in vars(sample) else n * n * d
-    return "dual" if gram + thin * n * n <= thin * 2 * n * d else "primal"
+    return "dual" if n * n * d + thin * n * n <= thin * 2 * n * d else "primal"
 
 
 def _network(initial: TwoLayerNet, sample: Sample, C: FloatArray) -> Any:

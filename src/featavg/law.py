@@ -65,7 +65,7 @@ class MultiCluster:
         clusters = _checks.count("clusters", self.clusters, minimum=2)
         dim = _checks.count("dim", self.dim)
         cosine = _checks.cosine("cosine", self.cosine, clusters=clusters)
-        rank = _equiangular_factor(clusters, cosine).shape[1]
+        rank = _equiangular_rank(clusters, cosine)
         if rank > dim:
             reason = (
                 "centres are orthogonal (Assumption 3.2)"
@@ -132,10 +132,12 @@ class MultiCluster:
         size = _checks.count("size", size)
         kind = np.dtype(_checks.choice("dtype", dtype, _DTYPES))
         _checks.memory(f"{size} points of dim={self.dim}", size * self.dim * kind.itemsize)
-        factor = _equiangular_factor(self.clusters, self.cosine)
-        frame, _ = np.linalg.qr(rng.standard_normal((self.dim, factor.shape[1])))
-        centers = np.sqrt(self.dim) * (factor @ frame.T)
-        return _draw(self, centers.astype(kind), size, rng)
+        _checks.memory(f"{self.clusters} centres of dim={self.dim}", self.clusters * self.dim * 8)
+        rank = _equiangular_rank(self.clusters, self.cosine)
+        frame, _ = np.linalg.qr(rng.standard_normal((self.dim, rank)))
+        directions = frame.T if self.cosine == 0 else _equiangular_factor(self) @ frame.T
+        centers = _checks.frozen((np.sqrt(self.dim) * directions).astype(kind))
+        return _draw(self, centers, size, rng)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,7 +220,10 @@ class Sample:
     def gram(self) -> FloatArray:
         """The Gram matrix X Xᵀ, shape (points, points), computed once and kept."""
         _checks.memory(f"the Gram matrix of {len(self)} points", len(self) ** 2 * self.x.itemsize)
-        return _checks.frozen(self.x @ self.x.T)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = self.x @ self.x.T
+        gram.flags.writeable = False
+        return gram
 
     def fresh(self, size: int, *, rng: np.random.Generator) -> Sample:
         """Draw `size` new points around the same centres, in the same coordinates."""
@@ -231,6 +236,8 @@ class Sample:
         Whoever needs a random direction, such as initial weights, asks the sample, because only
         the sample knows what its coordinates stand for.
         """
+        size = count * self.x.shape[1] * self.x.itemsize
+        _checks.memory(f"{count} vectors of {self.x.shape[1]} coordinates", size)
         return _normal((count, self.x.shape[1]), _checks.generator(rng), self.x.dtype)
 
 
@@ -239,9 +246,11 @@ def _draw(law: MultiCluster, centers: FloatArray, size: int, rng: np.random.Gene
     cluster = rng.integers(law.clusters, size=size)
     noise = _normal((size, centers.shape[1]), rng, centers.dtype)
     noise_norms = np.linalg.norm(noise, axis=1)
-    noise *= law.noise
-    for j in range(law.clusters):  # cluster by cluster: no second array of the size of x
-        noise[cluster == j] += law.signal * centers[j]
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by Sample
+        noise *= law.noise
+        for j in range(law.clusters):  # cluster by cluster: no second array of the size of x
+            noise[cluster == j] += law.signal * centers[j]
+    noise.flags.writeable = False  # handed over, not copied
     return Sample(
         law=law,
         centers=centers,
@@ -256,18 +265,26 @@ def _normal(shape: tuple[int, int], rng: np.random.Generator, dtype: np.dtype[An
     return rng.standard_normal(shape, dtype=np.float32 if dtype == np.float32 else np.float64)
 
 
-def _equiangular_factor(clusters: int, cosine: float) -> FloatArray:
+def _equiangular_rank(clusters: int, cosine: float) -> int:
+    """Return how many dimensions vectors with this pairwise cosine span."""
+    if cosine >= 1:
+        return 1
+    is_simplex = 1 + (clusters - 1) * cosine <= 1e-12
+    return clusters - 1 if is_simplex else clusters
+
+
+def _equiangular_factor(law: MultiCluster) -> FloatArray:
     """Return the rows of unit vectors with this pairwise cosine, in as few columns as they span.
 
     The Gram matrix (1-c) I + c 11ᵀ has the eigenvalue 1 + (k-1)c on the vector of ones and 1 - c
     on everything orthogonal to it; the factor is its root, without the columns of eigenvalue zero.
     """
-    k = clusters
-    along, across = 1 + (k - 1) * cosine, 1 - cosine
+    k, cosine = law.clusters, law.cosine
+    rank = _equiangular_rank(k, cosine)
     mean = np.full((k, k), 1 / k)
-    if across <= 0:  # all centres are the same
+    if cosine >= 1:  # all centres are the same
         return np.ones((k, 1))
-    if along <= 1e-12:  # a simplex: the centres sum to zero and span k - 1 dimensions
-        contrasts = np.linalg.svd(np.eye(k) - mean)[0][:, : k - 1]
-        return np.sqrt(across) * contrasts
+    if rank == k - 1:  # a simplex: the centres sum to zero
+        return np.sqrt(1 - cosine) * np.linalg.svd(np.eye(k) - mean)[0][:, :rank]
+    along, across = 1 + (k - 1) * cosine, 1 - cosine
     return np.sqrt(across) * (np.eye(k) - mean) + np.sqrt(along) * mean

@@ -33,7 +33,8 @@ def equivalent_weights(net: TwoLayerNet, sample: Sample) -> FloatArray:
 
     Paper: Section 6.1. A multi-class network has the mean of its h neurons for each class. The m
     neurons of each side of a binary network are divided, in order and as equally as possible,
-    among the clusters of that side, and each gets the mean of its share.
+    among the clusters of that side, and each gets the mean of its share; neurons whose weight is
+    zero are left out.
 
     Returns
     -------
@@ -58,11 +59,11 @@ def equivalent_weights(net: TwoLayerNet, sample: Sample) -> FloatArray:
     weights = np.empty((law.clusters, net.dim), net.weights.dtype)
     for sign in (1, -1):
         clusters = np.flatnonzero(law.signs == sign)
-        neurons = np.flatnonzero(net.neuron_signs == sign)
+        neurons = np.flatnonzero((net.neuron_signs == sign) & net.weights.any(axis=1))
         if len(neurons) < len(clusters):
             raise InputError(
                 f"width must be at least {len(clusters)} for one weight for each cluster of a "
-                f"side; got width={len(neurons)}."
+                f"side; got {len(neurons)} neurons that are not zero."
             )
         for j, share in zip(clusters, np.array_split(neurons, len(clusters)), strict=True):
             weights[j] = net.weights[share].mean(axis=0)

@@ -80,8 +80,10 @@ class Outcome:
 
     @property
     def std(self) -> float:
-        """The standard deviation over seeds; 0 for a single one."""
-        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else 0.0
+        """The standard deviation over seeds; NaN for a single one, or where one is not finite."""
+        if len(self.values) < 2 or not np.isfinite(self.values).all():
+            return float("nan")
+        return float(np.std(self.values, ddof=1))
 
     def summary(self) -> dict[str, Any]:
         """Return the outcome as plain data."""

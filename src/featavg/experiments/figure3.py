@@ -50,7 +50,7 @@ class Parameters(SyntheticSetting):
         for name in ("attack_steps", "restarts"):
             _checks.count(name, getattr(self, name))
         _checks.count("radii", self.radii, minimum=2)
-        _checks.scale("radius_step", self.radius_step)
+        _checks.scale("radius_step", self.radius_step * self.radii)
 
     @property
     def grid(self) -> FloatArray:
@@ -65,6 +65,12 @@ class Parameters(SyntheticSetting):
         """
         distance = self.signal * np.sqrt(self.dim * (1 - self.cosine))
         return distance / np.sqrt(self.clusters), distance / np.sqrt(2)
+
+    @property
+    def formulas(self) -> tuple[str, str]:
+        """The predictions as formulas."""
+        plain = self.signal == 1 and self.cosine == 0
+        return ("√(d/k)", "√(d/2)") if plain else ("α√(d(1-c)/k)", "α√(d(1-c)/2)")
 
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
@@ -104,7 +110,6 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         **{name: curves[name].accuracy for name in CURVES},
         **{f"{name}_half_radius": curves[name].half_radius for name in CURVES},
         "smallest_gain": (fine.accuracy - coarse.accuracy).min(),
-        "half_radius_ratio": fine.half_radius / coarse.half_radius,
     }
 
 
@@ -190,17 +195,8 @@ def plot(parameters: Parameters, results: Results) -> Figure:
                     fillstyle="none",
                     label=f"the paper, {classes}-class",
                 )
-        names = ("√(d/k)", "√(d/2)")
-        for name, radius in zip(names, parameters.predicted, strict=True):
-            axes.axvline(radius, color=plots.QUIET, linewidth=0.8)
-            axes.annotate(
-                f"{name} = {radius:.1f}",
-                (radius, 1.02),
-                xycoords=("data", "axes fraction"),
-                ha="center",
-                color=plots.QUIET,
-                fontsize=9,
-            )
+        for name, radius in zip(parameters.formulas, parameters.predicted, strict=True):
+            plots.mark_radius(axes, f"{name} = {radius:.1f}", radius, limit=radii[-1])
         axes.set(
             xlabel="radius of the perturbation (L2)",
             ylabel="robust accuracy",

@@ -17,7 +17,11 @@ from featavg.progress import ProgressReporter
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A finished run: where it is, what it measured, and whether the expectations hold."""
+    """A finished run: where it is, what it measured, and whether the expectations hold.
+
+    `seconds` is the time that measuring took, now or before; `reused` says how many seeds were
+    there already.
+    """
 
     experiment: Experiment
     parameters: Any
@@ -25,6 +29,7 @@ class Run:
     results: Results
     outcomes: tuple[Outcome, ...]
     seconds: float
+    reused: int
 
     @property
     def holds(self) -> bool:
@@ -76,10 +81,11 @@ def run(
     folder = RunFolder(Path(out) / experiment.id / experiment.key(parameters))
     folder.check_writable()
 
-    per_seed, seconds = [], 0.0
+    per_seed, seconds, reused = [], 0.0, 0
     with ProgressReporter(experiment.id, seeds, enabled=progress) as reporter:
         for seed in range(seeds):
             saved = None if fresh else folder.load_seed(seed)
+            reused += saved is not None
             if saved is None:
                 start = time.perf_counter()
                 measured = experiment.measure(parameters, seed)
@@ -93,7 +99,7 @@ def run(
 
     results = {name: np.stack([m[name] for m in per_seed]) for name in per_seed[0]}
     outcomes = tuple(e.judge(results) for e in experiment.expects(parameters))
-    finished = Run(experiment, parameters, folder.path, results, outcomes, seconds)
+    finished = Run(experiment, parameters, folder.path, results, outcomes, seconds, reused)
     folder.save_table("scalars.csv", scalar_table(per_seed))
     folder.save_table("results.csv", experiment.table(parameters, results))
     folder.save_json("summary.json", finished.summary())

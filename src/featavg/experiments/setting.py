@@ -20,7 +20,9 @@ class SyntheticSetting:
     """The hyper-parameters of Section 6.1."""
 
     clusters: int = parameter(10, "k, the number of clusters")
-    positive: int | None = parameter(None, "how many clusters are positive; half by default")
+    positive: int | None = parameter(
+        None, "how many clusters are positive; by default half of them"
+    )
     dim: int = parameter(3072, "d, the dimension")
     signal: float = parameter(1.0, "alpha, the factor of the centres")
     noise: float = parameter(1.0, "sigma, the standard deviation of the noise")
@@ -35,12 +37,18 @@ class SyntheticSetting:
     bias_scale: float = parameter(1e-5, "sigma_b, the scale of the initial biases")
 
     def __post_init__(self) -> None:
-        self.law  # noqa: B018 - refuses what the law refuses
-        for name in ("samples", "test_samples", "width", "fine_width", "steps"):
-            _checks.count(name, getattr(self, name))
-        _checks.scale("learning_rate", self.learning_rate)
+        law = self.law  # refuses what the law refuses
+        checked: dict[str, float] = {
+            name: _checks.count(name, getattr(self, name))
+            for name in ("samples", "test_samples", "width", "fine_width", "steps")
+        }
+        checked["learning_rate"] = _checks.scale("learning_rate", self.learning_rate)
         for name in ("weight_scale", "bias_scale"):
-            _checks.scale(name, getattr(self, name), zero=True)
+            checked[name] = _checks.scale(name, getattr(self, name), zero=True)
+        for name in ("clusters", "dim", "signal", "noise", "cosine"):
+            checked[name] = getattr(law, name)
+        for name, value in checked.items():  # 1 and 1.0 are the same run
+            object.__setattr__(self, name, value)
 
     @property
     def law(self) -> MultiCluster:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
+import math
 import os
 import platform
 import tempfile
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,13 +46,32 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def to_json(value: Any) -> bytes:
-    """Return a value as readable JSON."""
-    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+    """Return a value as readable JSON; what JSON has no number for becomes null."""
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
 
 
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@cache
 def versions() -> dict[str, str]:
-    """Return the versions that results depend on."""
-    return {"python": platform.python_version()} | {name: version(name) for name in _VERSIONS_OF}
+    """Return what results depend on: versions, and a hash of the package's own source."""
+    source = hashlib.sha256()
+    package = Path(__file__).parent.parent
+    for path in sorted(package.rglob("*.py")):
+        source.update(path.relative_to(package).as_posix().encode())
+        source.update(path.read_bytes())
+    return {
+        "python": platform.python_version(),
+        **{name: version(name) for name in _VERSIONS_OF},
+        "source": source.hexdigest()[:12],
+    }
 
 
 @dataclass(frozen=True)
@@ -80,14 +102,14 @@ class RunFolder:
     def load_seed(self, seed: int) -> tuple[dict[str, FloatArray], float] | None:
         """Return the measurements of a seed and their time, or None if it has to be run.
 
-        Results of another version of featavg, and files that cannot be read, do not count.
+        Results of other source code, and files that cannot be read, do not count.
         """
         try:
             about = json.loads(self._seed(seed, "json").read_text(encoding="utf-8"))
             content = io.BytesIO(self._seed(seed, "npz").read_bytes())
             with np.load(content, allow_pickle=False) as arrays:
                 measurements = {name: arrays[name] for name in arrays.files}
-            if about["versions"]["featavg"] != version("featavg"):
+            if about["versions"]["source"] != versions()["source"]:
                 return None
             return measurements, float(about["seconds"])
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):

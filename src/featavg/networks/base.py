@@ -59,6 +59,10 @@ class TwoLayerNet(ABC):
         """Return minus the derivative of each point's loss by each output."""
 
     @abstractmethod
+    def residual_direction(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return the residuals divided by the target's own, which does not vanish with the loss."""
+
+    @abstractmethod
     def margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
         """Return the margin of each point, shape (points,): positive where it is fitted."""
 

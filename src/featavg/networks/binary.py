@@ -83,8 +83,9 @@ class BinaryNet(TwoLayerNet):
         width = _checks.count("width", width)
         weight_scale = _checks.scale("weight_scale", weight_scale, zero=True)
         bias_scale = _checks.scale("bias_scale", bias_scale, zero=True)
-        weights = weight_scale * sample.gaussian(2 * width, rng=rng)
-        return cls(weights, bias_scale * rng.standard_normal(2 * width))
+        with np.errstate(over="ignore"):  # what overflows is refused below
+            weights = weight_scale * sample.gaussian(2 * width, rng=rng)
+            return cls(weights, bias_scale * rng.standard_normal(2 * width))
 
     def __repr__(self) -> str:
         return f"BinaryNet({self.width} + {self.width} neurons, {self.dim} coordinates)"
@@ -125,6 +126,10 @@ class BinaryNet(TwoLayerNet):
         """Return y sigmoid(-y f), shape (1, points)."""
         y = targets.astype(outputs.dtype)
         return y * expit(-y * outputs)
+
+    def residual_direction(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return y, shape (1, points)."""
+        return targets.astype(outputs.dtype)[None, :]
 
     def margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
         """Return y f of each point."""

@@ -102,7 +102,8 @@ class MultiClassNet(TwoLayerNet):
         width = _checks.count("width", width)
         weight_scale = _checks.scale("weight_scale", weight_scale, zero=True)
         classes = sample.law.clusters
-        weights = weight_scale * sample.gaussian(classes * width, rng=rng)
+        with np.errstate(over="ignore"):  # what overflows is refused below
+            weights = weight_scale * sample.gaussian(classes * width, rng=rng)
         return cls(weights, classes, sample.law.positive_clusters, readout)
 
     def __repr__(self) -> str:
@@ -174,23 +175,30 @@ class MultiClassNet(TwoLayerNet):
         return sample.cluster
 
     def losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return -log p of the target class of each point."""
-        own = outputs[targets, np.arange(len(targets))]
-        return _log_mean_exp(outputs) + np.log(self.classes).astype(own.dtype) - own
+        """Return -log p = log(1 + Σ exp(f_j - f)) of each point, f being that of its target."""
+        ahead = _others(outputs - _pick(outputs, targets), targets)
+        largest = np.maximum(ahead.max(axis=0), 0)
+        others = np.exp(ahead - largest).sum(axis=0)
+        # with largest = 0 this is log1p(Σ exp), accurate down to the smallest losses
+        return largest + np.log1p(others + np.expm1(-largest))
 
     def residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
         """Return 1[j is the target] - p_j, shape (k, points)."""
         residuals = -_softmax(outputs)
-        residuals[targets, np.arange(len(targets))] += 1
+        # 1 - p of the target as the sum of the others: no cancellation where p is nearly 1
+        residuals[targets, np.arange(len(targets))] = 0
+        residuals[targets, np.arange(len(targets))] = -residuals.sum(axis=0)
         return residuals
+
+    def residual_direction(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return 1 for the target and minus the softmax of the others, shape (k, points)."""
+        direction = -_softmax(_others(outputs, targets))
+        direction[targets, np.arange(len(targets))] = 1
+        return direction
 
     def margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
         """Return f of the target class minus the largest other f, of each point."""
-        columns = np.arange(len(targets))
-        own = outputs[targets, columns]
-        others = outputs.copy()
-        others[targets, columns] = -np.inf
-        return own - others.max(axis=0)
+        return _pick(outputs, targets) - _others(outputs, targets).max(axis=0)
 
     def decision(self, outputs: FloatArray) -> FloatArray:
         """Return the log-odds of the positive side, or the difference of the largest outputs."""
@@ -215,6 +223,18 @@ class MultiClassNet(TwoLayerNet):
     def _sides(self, outputs: FloatArray) -> tuple[FloatArray, FloatArray]:
         signs = self.class_signs
         return outputs[signs == 1], outputs[signs == -1]
+
+
+def _pick(outputs: FloatArray, targets: IntArray) -> FloatArray:
+    """Return the output of each point's target class, shape (points,)."""
+    return outputs[targets, np.arange(len(targets))]
+
+
+def _others(outputs: FloatArray, targets: IntArray) -> FloatArray:
+    """Return the outputs with that of each point's target class set to minus infinity."""
+    others = outputs.copy()
+    others[targets, np.arange(len(targets))] = -np.inf
+    return others
 
 
 def _softmax(outputs: FloatArray) -> FloatArray:

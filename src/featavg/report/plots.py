@@ -69,6 +69,21 @@ def heat_map(axes: Axes, matrix: FloatArray, *, rows: str, columns: str, title: 
     return picture
 
 
+def mark_radius(axes: Axes, label: str, radius: float, *, limit: float) -> None:
+    """Draw a vertical line with its name above it, unless it lies beyond the limit."""
+    if radius > limit:
+        return
+    axes.axvline(radius, color=QUIET, linewidth=0.8)
+    axes.annotate(
+        label,
+        (radius, 1.02),
+        xycoords=("data", "axes fraction"),
+        ha="center",
+        color=QUIET,
+        fontsize=9,
+    )
+
+
 def band(axes: Axes, x: FloatArray, curves: FloatArray, **line: Any) -> None:
     """Draw the mean of curves (one for each seed) and their standard deviation around it."""
     mean = curves.mean(axis=0)

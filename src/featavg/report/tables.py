@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from rich import box
 from rich.table import Table
 
@@ -29,7 +30,7 @@ def outcome_table(runs: Sequence[Run], *, width: int) -> Table:
     wide = width >= 96
     table = Table(box=box.SIMPLE_HEAD, highlight=False, padding=(0, 1, 0, 0))
     table.add_column("", overflow="fold")
-    columns = ("paper", "ours ± std", *(["asked for"] if wide else []), "holds", "time")
+    columns = ("paper/theory", "ours ± std", *(["asked for"] if wide else []), "holds", "time")
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     for finished in runs:
@@ -52,6 +53,9 @@ def outcome_table(runs: Sequence[Run], *, width: int) -> Table:
 
 
 def measured(outcome: Outcome) -> str:
-    """Return mean ± std with as many digits as make sense."""
+    """Return mean ± std, or the value alone of a single seed, with sensible digits."""
     digits = 1 if abs(outcome.mean) >= 10 else 3
-    return f"{outcome.mean:.{digits}f} ± {outcome.std:.{digits}f}".replace("-0.000", "0.000")
+    text = f"{outcome.mean:.{digits}f}"
+    if not np.isnan(outcome.std):
+        text += f" ± {outcome.std:.{digits}f}"
+    return text.replace("-0.000", "0.000")

@@ -192,7 +192,7 @@ class Pgd:
     def _gradient(self, outputs: FloatArray, which: IntArray) -> FloatArray:
         """Return the derivative by the outputs of what the attack lowers."""
         if self._objective == "cross-entropy":
-            return self._net.residuals(outputs, self._targets[which])
+            return self._net.residual_direction(outputs, self._targets[which])
         return self._y[which] * self._net.decision_gradient(outputs)
 
     def _fine_targets(self, fine_labels: ArrayLike | None) -> IntArray:
@@ -218,7 +218,13 @@ def averaged_direction(sample: Sample) -> FloatArray:
     array([ 1.5,  1.5, -1.5, -1.5])
     """
     direction = sample.law.signs @ sample.centers.astype(np.float64)
-    return direction / np.linalg.norm(direction)
+    norm = np.linalg.norm(direction)
+    if norm <= 1e-12 * np.linalg.norm(sample.centers):
+        raise InputError(
+            "the averaged direction is zero because the positive and the negative centres have "
+            "the same sum."
+        )
+    return direction / norm
 
 
 def direction_attack(

@@ -32,7 +32,7 @@ class RobustCurve:
     method : str
         How it was found.
     objective : str
-        What the attack lowered.
+        What the attack lowered; "none" for a fixed direction.
     """
 
     radii: FloatArray
@@ -49,7 +49,7 @@ class RobustCurve:
     def half_radius(self) -> float:
         """The radius at which half of the points are broken, interpolated between radii.
 
-        Infinity if the grid ends before, 0 if no more than half are right without an attack.
+        Infinity if the grid ends before; the smallest radius if no more than half are right there.
         """
         return half_radius(self.radii, self.accuracy)
 
@@ -133,10 +133,11 @@ def robust_curve(
     array([1., 0.])
     """
     points, labels = check_points(net, x, y)
-    grid = _checks.vector("radii", np.atleast_1d(np.asarray(radii, dtype=np.float64)))
+    grid = _checks.vector("radii", np.atleast_1d(_checks.numbers("radii", radii)))
     if (grid < 0).any():
         raise InputError(f"radii must be at least 0; got {grid.min()}.")
     method = _checks.choice("method", method, METHODS)
+    objective = _checks.choice("objective", objective, OBJECTIVES)
     broken_at = np.full(len(points), np.inf)
     broken_at[net.predict(points) != labels] = 0
 
@@ -162,8 +163,7 @@ def robust_curve(
             broken = ((net.decision(outputs) > 0) != (labels == 1)) & unbroken
         broken_at[broken] = radius
 
-    named = objective if method == "pgd" else "averaged direction"
-    return RobustCurve(grid, broken_at, method, named)
+    return RobustCurve(grid, broken_at, method, objective if method == "pgd" else "none")
 
 
 def worst(*curves: RobustCurve) -> RobustCurve:
