@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,9 @@ from numpy.typing import ArrayLike
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
 from featavg.law import Sample
+
+if TYPE_CHECKING:
+    import torch
 
 
 class TwoLayerNet(ABC):
@@ -95,6 +98,36 @@ class TwoLayerNet(ABC):
     def predict(self, x: ArrayLike) -> IntArray:
         """Return the binary decision, -1 or +1, of each point; a score of 0 counts as -1."""
         return np.where(self.decision(self.outputs(x)) > 0, 1, -1)
+
+    def to_torch(self, outputs: str = "decision") -> torch.nn.Module:
+        """Return the network as an ordinary `torch.nn.Module`, for Foolbox, ART and other tools.
+
+        Paper: none, an extension. Needs PyTorch, the extra ``featavg[vision]``.
+
+        Parameters
+        ----------
+        outputs : {"decision", "classes"}
+            "decision" gives two logits, 0 and the binary decision: class 1 is the label +1, class
+            0 the label -1. "classes" gives the outputs of each class of a `MultiClassNet`.
+
+        Examples
+        --------
+        >>> from featavg import BinaryNet
+        >>> import torch
+        >>> module = BinaryNet(weights=[[1.0, 0.0], [0.0, 1.0]]).to_torch()
+        >>> module(torch.tensor([[3.0, 1.0]], dtype=torch.float64)).tolist()
+        [[0.0, 2.0]]
+        """
+        _checks.choice("outputs", outputs, ("decision", "classes"))
+        if outputs == "classes" and len(self.second_layer) == 1:
+            raise _checks.InputError("outputs 'classes' needs a MultiClassNet; got a BinaryNet.")
+        try:
+            from featavg.vision.export import TorchNet
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "to_torch needs PyTorch: pip install 'featavg[vision]'."
+            ) from error
+        return TorchNet(self, outputs)
 
 
 def check_parameters(weights: ArrayLike, biases: ArrayLike | None) -> tuple[FloatArray, FloatArray]:

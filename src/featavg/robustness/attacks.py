@@ -11,7 +11,7 @@ from featavg import _checks
 from featavg._checks import BoolArray, FloatArray, InputError, IntArray
 from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
-from featavg.robustness.span import WeightSpan
+from featavg.robustness.view import AttackView
 
 OBJECTIVES = ("readout", "cross-entropy")
 
@@ -96,7 +96,7 @@ def pgd(
     radius = _checks.scale("radius", radius, zero=True)
     attacker = Pgd(net, points, labels, steps, restarts, objective, fine_labels)
     success, coordinates = attacker.run(radius, _checks.generator(rng))
-    return AttackResult(radius, success, attacker.span.embed(coordinates))
+    return AttackResult(radius, success, attacker.view.span.embed(coordinates))
 
 
 class Pgd:
@@ -115,11 +115,9 @@ class Pgd:
         self._steps = _checks.count("steps", steps)
         self._restarts = _checks.count("restarts", restarts)
         self._objective = _checks.choice("objective", objective, OBJECTIVES)
-        self._net, self._y, self._dim = net, y, x.shape[1]
-        self._A = net.second_layer.astype(np.float64)
-        self._z = net.preactivations(x).astype(np.float64)
+        self._dim = x.shape[1]
+        self.view = AttackView.of(net, x, y)
         self._targets = self._fine_targets(fine_labels)
-        self.span = WeightSpan.of(net)
 
     def run(
         self, radius: float, rng: np.random.Generator, unbroken: BoolArray | None = None
@@ -128,13 +126,14 @@ class Pgd:
 
         With `unbroken`, only those points are attacked; the others count as failures.
         """
-        points = len(self._y)
+        points, inside = len(self.view.y), self.view.span.weights.shape[1]
         success = np.zeros(points, dtype=bool)
-        found = np.zeros((self.span.weights.shape[1], points))
-        left = np.arange(points) if unbroken is None else np.flatnonzero(unbroken)
-        wrong = self._wrong(self._outputs(self._z[:, left]), left)
-        success[left[wrong]] = True
-        left = left[~wrong]
+        found = np.zeros((inside, points))
+        wrong = self.view.turned(self.view.margin(found))
+        if unbroken is None:
+            unbroken = np.ones(points, dtype=bool)
+        success[wrong & unbroken] = True
+        left = np.flatnonzero(unbroken & ~wrong)
         for _ in range(self._restarts if radius > 0 else 0):
             if not len(left):
                 break
@@ -148,23 +147,26 @@ class Pgd:
         self, radius: float, which: IntArray, rng: np.random.Generator
     ) -> tuple[BoolArray, FloatArray]:
         """Run once from a random start on the points `which`."""
+        view, targets = self.view.subset(which), self._targets[which]
         step_length = 2.5 * radius / self._steps
         u, outside = self._start(radius, len(which), rng)
         broken = np.zeros(len(which), dtype=bool)
         best = np.zeros_like(u)
         for step in range(self._steps + 1):
-            z = self._z[:, which] + self.span.weights @ u
-            outputs = self._outputs(z)
-            new = self._wrong(outputs, which) & ~broken
+            z = view.preactivations(u)
+            outputs = view.outputs(z)
+            new = view.turned(view.y * view.net.decision(outputs)) & ~broken
             best[:, new] = u[:, new]
             broken |= new
             if step == self._steps or broken.all():
                 break
-            # the derivative of what is to be lowered: by outputs, pre-activations, perturbation
-            by_z = (self._A.T @ self._gradient(outputs, which)) * (z >= 0)
-            by_u = self.span.weights.T @ by_z
-            length = np.linalg.norm(by_u, axis=0)
-            u -= step_length * by_u / np.where(length > 0, length, 1)
+            if self._objective == "cross-entropy":
+                lowered = view.net.residual_direction(outputs, targets)
+            else:
+                lowered = view.y * view.net.decision_gradient(outputs)
+            gradient = view.gradient(lowered, z)
+            length = np.linalg.norm(gradient, axis=0)
+            u -= step_length * gradient / np.where(length > 0, length, 1)
             norm = np.hypot(np.linalg.norm(u, axis=0), outside)
             shrink = np.minimum(1, radius / norm)
             u *= shrink
@@ -175,7 +177,7 @@ class Pgd:
         self, radius: float, points: int, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Draw uniformly from the ball: the part in the span, and the norm of the rest."""
-        inside = self.span.weights.shape[1]
+        inside = self.view.span.weights.shape[1]
         u = rng.standard_normal((inside, points))
         rest = self._dim - inside
         outside = np.sqrt(rng.chisquare(rest, points)) if rest else np.zeros(points)
@@ -183,25 +185,13 @@ class Pgd:
         factor = length / np.hypot(np.linalg.norm(u, axis=0), outside)
         return u * factor, outside * factor
 
-    def _outputs(self, z: FloatArray) -> FloatArray:
-        return self._A @ np.maximum(z, 0)
-
-    def _wrong(self, outputs: FloatArray, which: IntArray) -> BoolArray:
-        return (self._net.decision(outputs) > 0) != (self._y[which] == 1)
-
-    def _gradient(self, outputs: FloatArray, which: IntArray) -> FloatArray:
-        """Return the derivative by the outputs of what the attack lowers."""
-        if self._objective == "cross-entropy":
-            return self._net.residual_direction(outputs, self._targets[which])
-        return self._y[which] * self._net.decision_gradient(outputs)
-
     def _fine_targets(self, fine_labels: ArrayLike | None) -> IntArray:
-        outputs = self._outputs(self._z)
+        y, outputs = self.view.y, self.view.outputs(self.view.z)
         if len(outputs) == 1:  # a binary network: its cross-entropy is the logistic loss
-            return self._y
+            return y
         if fine_labels is None:
             return np.asarray(outputs.argmax(axis=0))
-        return _checks.indices("fine_labels", fine_labels, length=len(self._y), below=len(outputs))
+        return _checks.indices("fine_labels", fine_labels, length=len(y), below=len(outputs))
 
 
 def averaged_direction(sample: Sample) -> FloatArray:

@@ -8,17 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg import _checks
-from featavg._checks import FloatArray, InputError
+from featavg._checks import FloatArray, InputError, IntArray
 from featavg.networks.base import TwoLayerNet
+from featavg.networks.multiclass import MultiClassNet
 from featavg.progress import counted
 from featavg.robustness.attacks import OBJECTIVES, Pgd, check_points, unit_direction
+from featavg.robustness.exact import exact_radii
+from featavg.robustness.minimal_norm import minimal_norm
+from featavg.robustness.radii import Radii
 
-METHODS = ("pgd", "direction")
+METHODS = ("auto", "exact", "bracket", "minimal-norm", "pgd", "direction")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RobustCurve:
-    r"""Robust accuracy over a grid of radii.
+    r"""Robust accuracy over a grid of radii, between what is known from both sides.
 
     Paper: the curves of Figure 3.
 
@@ -29,21 +33,33 @@ class RobustCurve:
     broken_at : array of shape (points,)
         For each point the smallest radius at which its decision is known to be wrong: 0 where it
         is wrong without an attack, infinity where no attack succeeded.
+    safe_until : array of shape (points,)
+        For each point the radius within which its decision is proved to be right; 0 where nothing
+        is proved, as by an attack.
     method : str
         How it was found.
     objective : str
-        What the attack lowered; "none" for a fixed direction.
+        What an attack lowered; "none" for a proof or a fixed direction.
     """
 
     radii: FloatArray
     broken_at: FloatArray
+    safe_until: FloatArray
     method: str
     objective: str
 
     @property
     def accuracy(self) -> FloatArray:
-        """The share of points that are still right at each radius; it never rises with it."""
-        return np.array([float((self.broken_at > radius).mean()) for radius in self.radii])
+        """The share of points not known to be broken at each radius; it never rises.
+
+        Robust accuracy is at most this, and is this where the method is exact.
+        """
+        return _share_above(self.broken_at, self.radii)
+
+    @property
+    def certified(self) -> FloatArray:
+        """The share of points proved safe at each radius; robust accuracy is at least this."""
+        return _share_above(self.safe_until, self.radii)
 
     @property
     def half_radius(self) -> float:
@@ -55,7 +71,7 @@ class RobustCurve:
 
     def __repr__(self) -> str:
         return (
-            f"RobustCurve({self.method}, {self.objective}, {len(self.radii)} radii, "
+            f"RobustCurve({self.method}, objective {self.objective}, {len(self.radii)} radii, "
             f"half radius {self.half_radius:.4g})"
         )
 
@@ -86,7 +102,7 @@ def robust_curve(
     y: ArrayLike,
     *,
     radii: ArrayLike,
-    method: str = "pgd",
+    method: str = "auto",
     objective: str = "readout",
     rng: np.random.Generator | None = None,
     steps: int = 40,
@@ -108,9 +124,12 @@ def robust_curve(
         The points and their labels in {-1, +1}.
     radii : array-like
         The radii, in any order.
-    method : {"pgd", "direction"}
-        "pgd" attacks each point by itself and needs `rng`; "direction" moves all of them along one
-        `direction`. Both are attacks: they bound robust accuracy from above.
+    method : {"auto", "exact", "bracket", "minimal-norm", "pgd", "direction"}
+        "exact" computes the curve itself, for a `BinaryNet` or the argmax readout; "bracket"
+        certifies it from both sides, for the probability readout; "auto" takes the one that
+        applies. The others are attacks, which bound it from above only: "minimal-norm" is the best
+        of DDN and FMN, "pgd" attacks at each radius and needs `rng`, "direction" moves all points
+        along one `direction`.
     objective : {"readout", "cross-entropy"}
         What "pgd" lowers, see `pgd`. Report both for a network of many classes, and conclude from
         the `worst` of them.
@@ -127,54 +146,47 @@ def robust_curve(
     --------
     >>> from featavg import BinaryNet
     >>> net = BinaryNet(weights=[[1.0, 0.0], [0.0, 1.0]])
-    >>> curve = robust_curve(net, [[3.0, 1.0], [2.0, 4.0]], [1, -1], radii=[1.0, 1.5],
-    ...                      rng=np.random.default_rng(0))
-    >>> curve.accuracy
+    >>> curve = robust_curve(net, [[3.0, 1.0], [2.0, 4.0]], [1, -1], radii=[1.41, 1.42])
+    >>> curve.accuracy                   # both points are sqrt(2) = 1.4142 from the boundary
     array([1., 0.])
     """
     points, labels = check_points(net, x, y)
     grid = _checks.vector("radii", np.atleast_1d(_checks.numbers("radii", radii)))
     if (grid < 0).any():
         raise InputError(f"radii must be at least 0; got {grid.min()}.")
-    method = _checks.choice("method", method, METHODS)
     objective = _checks.choice("objective", objective, OBJECTIVES)
-    broken_at = np.full(len(points), np.inf)
-    broken_at[net.predict(points) != labels] = 0
-
-    if method == "pgd":
-        if rng is None:
-            raise InputError("method 'pgd' needs rng because it starts at random; got None.")
-        generator = _checks.generator(rng)
-        attacker = Pgd(net, points, labels, steps, restarts, objective, fine_labels)
-    else:
+    method = _applicable(net, _checks.choice("method", method, METHODS))
+    if method in ("exact", "bracket"):
+        found = exact_radii(net, points, labels, progress=progress)
+        return _curve(grid, found, method, "none")
+    if method == "minimal-norm":
+        return _curve(grid, minimal_norm(net, points, labels), method, "readout")
+    if method == "direction":
         if direction is None:
             raise InputError("method 'direction' needs a direction; got None.")
-        # along the one direction a pre-activation is a straight line in the radius
-        slopes = (net.weights @ unit_direction(direction, net.dim))[:, None] * -labels
-        z = net.preactivations(points)
-
+        broken_at = _broken_along(net, points, labels, grid, unit_direction(direction, net.dim))
+        return RobustCurve(grid, broken_at, np.zeros(len(labels)), method, "none")
+    if rng is None:
+        raise InputError("method 'pgd' needs rng because it starts at random; got None.")
+    generator = _checks.generator(rng)
+    attacker = Pgd(net, points, labels, steps, restarts, objective, fine_labels)
+    broken_at = _unbroken(net, points, labels)
     for index in counted(len(grid), "robust curve", enabled=progress):
-        radius = np.sort(grid)[index]
-        unbroken = broken_at > radius
-        if method == "pgd":
-            broken, _ = attacker.run(float(radius), generator, unbroken)
-        else:
-            outputs = net.second_layer @ np.maximum(z + radius * slopes, 0)
-            broken = ((net.decision(outputs) > 0) != (labels == 1)) & unbroken
+        radius = float(np.sort(grid)[index])
+        broken, _ = attacker.run(radius, generator, broken_at > radius)
         broken_at[broken] = radius
-
-    return RobustCurve(grid, broken_at, method, objective if method == "pgd" else "none")
+    return RobustCurve(grid, broken_at, np.zeros(len(labels)), method, objective)
 
 
 def worst(*curves: RobustCurve) -> RobustCurve:
-    """Return the curve of a point-wise worst attack: broken as soon as any attack breaks it.
+    """Return all that is known: a point is broken, or safe, where any of the curves says so.
 
     Examples
     --------
     >>> import numpy as np
-    >>> radii = np.array([1.0, 2.0])
-    >>> first = RobustCurve(radii, np.array([1.0, np.inf]), "pgd", "readout")
-    >>> second = RobustCurve(radii, np.array([np.inf, 2.0]), "pgd", "cross-entropy")
+    >>> radii, nothing = np.array([1.0, 2.0]), np.zeros(2)
+    >>> first = RobustCurve(radii, np.array([1.0, np.inf]), nothing, "pgd", "readout")
+    >>> second = RobustCurve(radii, np.array([np.inf, 2.0]), nothing, "pgd", "cross-entropy")
     >>> worst(first, second).accuracy
     array([0.5, 0. ])
     """
@@ -186,8 +198,51 @@ def worst(*curves: RobustCurve) -> RobustCurve:
             first.broken_at
         ):
             raise InputError("curves must have the same radii and points to be compared.")
-    broken_at = np.min([curve.broken_at for curve in curves], axis=0)
-    return RobustCurve(first.radii, broken_at, "worst", " and ".join(c.objective for c in curves))
+    return RobustCurve(
+        first.radii,
+        np.min([curve.broken_at for curve in curves], axis=0),
+        np.max([curve.safe_until for curve in curves], axis=0),
+        "worst",
+        " and ".join(dict.fromkeys(c.objective for c in curves)),
+    )
 
 
-__all__ = ["METHODS", "OBJECTIVES", "RobustCurve", "half_radius", "robust_curve", "worst"]
+def _share_above(values: FloatArray, radii: FloatArray) -> FloatArray:
+    return np.array([float((values > radius).mean()) for radius in radii])
+
+
+def _curve(grid: FloatArray, found: Radii, method: str, objective: str) -> RobustCurve:
+    return RobustCurve(grid, found.upper, found.lower, method, objective)
+
+
+def _applicable(net: TwoLayerNet, method: str) -> str:
+    """Return the method that "auto" stands for, and refuse "exact" where it is not."""
+    inexact = isinstance(net, MultiClassNet) and net.readout == "probability"
+    if method == "auto":
+        return "bracket" if inexact else "exact"
+    if method == "exact" and inexact:
+        raise InputError(
+            "method 'exact' is not to be had for the probability readout; use method='bracket', "
+            "or net.with_readout('argmax')."
+        )
+    return method
+
+
+def _unbroken(net: TwoLayerNet, x: FloatArray, y: IntArray) -> FloatArray:
+    """Return infinity for every point, and 0 for those that are wrong without an attack."""
+    return np.where(net.predict(x) != y, 0.0, np.inf)
+
+
+def _broken_along(
+    net: TwoLayerNet, x: FloatArray, y: IntArray, grid: FloatArray, direction: FloatArray
+) -> FloatArray:
+    """Return the first radius at which moving along a direction breaks each point."""
+    broken_at = _unbroken(net, x, y)
+    # along the one direction a pre-activation is a straight line in the radius
+    slopes = (net.weights @ direction)[:, None] * -y
+    z = net.preactivations(x)
+    for radius in np.sort(grid):
+        outputs = net.second_layer @ np.maximum(z + radius * slopes, 0)
+        broken = (net.decision(outputs) > 0) != (y == 1)
+        broken_at[broken & (broken_at > radius)] = radius
+    return broken_at

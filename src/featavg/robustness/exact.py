@@ -1,294 +1,262 @@
-"""The smallest adversarial perturbation itself, by branch and bound over linear pieces."""
+"""The radius itself, not what an attack happened to find."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass
 
 import numpy as np
+from joblib import Parallel, cpu_count, delayed
+from numpy.typing import ArrayLike
 
+from featavg import _checks
 from featavg._checks import FloatArray, IntArray
-from featavg.robustness.leastdistance import NearestPoint, nearest_point
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.binary import BinaryNet
+from featavg.networks.multiclass import MultiClassNet
+from featavg.progress import ProgressReporter
+from featavg.robustness.attacks import check_points
+from featavg.robustness.bracket import log_odds_lower_bound
+from featavg.robustness.minimal_norm import Best, attack_all, start_from
+from featavg.robustness.radii import Radii
+from featavg.robustness.search import Contest, ContestSearch, Found
+from featavg.robustness.view import AttackView
 
-# In units of the radius: how far a strict inequality keeps from equality, and how near the bound
-# has to come to the best perturbation for the search to end.
-_STRICT = 1e-9
-_CLOSED = 1e-9
-_ROUNDING = 1e-10
-
-
-@dataclass(frozen=True)
-class Contest:
-    r"""One way for a decision to be turned: a group of neurons overtakes every one of its rivals.
-
-    The rivals are groups of neurons too. The contest is won where, with the pre-activations u,
-
-    .. math:: \sum_{r \in G} \mathrm{relu}(u_r) \le \sum_{r \in O} \mathrm{relu}(u_r)
-              \quad\text{for each rival } G
-
-    (with < if `strict`), O being the challengers.
-    """
-
-    challengers: IntArray
-    rivals: tuple[IntArray, ...]
-    strict: bool
+# A perturbation has to turn the decision as it is and when stretched by this.
+_STRETCH = 1 + 1e-6
+# Work of this many seconds is worth starting other processes for.
+_WORTH_SHARING = 3.0
+_POINTS_AT_ONCE = 32
+_STARTS = 2
+# Where the bound of the log-odds leaves more than this, the plain one is tried as well.
+_WIDE_GAP = 0.05
 
 
-@dataclass(frozen=True)
-class Found:
-    """The answer of a search: bounds of the radius, and a perturbation of the upper one."""
+def exact_radii(
+    net: TwoLayerNet,
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    max_nodes: int = 100_000,
+    jobs: int | None = None,
+    progress: bool = False,
+) -> Radii:
+    r"""Return the smallest L2 norm that turns the binary decision of each point.
 
-    lower: float
-    upper: float
-    point: FloatArray | None
+    Paper: none, an extension; it is the radius of Section 3.2 for one point.
 
+    For a `BinaryNet` and a point of label +1 it solves
 
-@dataclass(order=True)
-class _Node:
-    """A part of the search space: challengers that are on (+1), off (-1) or undecided (0)."""
+    .. math:: \min \|\rho\| \quad\text{s.t.}\quad
+              \sum_{\text{positive}} \mathrm{relu}(z_r + \langle w_r, \rho\rangle)
+              \le \sum_{\text{negative}} \mathrm{relu}(z_r + \langle w_r, \rho\rangle)
 
-    bound: float
-    order: int
-    contest: int = field(compare=False)
-    signs: IntArray = field(compare=False)
-    point: FloatArray = field(compare=False)
-
-
-class ContestSearch:
-    r"""Find the nearest point at which some contest is won.
-
-    Paper: none, an extension.
-
-    The relus of the rivals are convex: :math:`\sum_G \mathrm{relu}(u_r)` is the largest of the
-    linear sums :math:`\sum_T u_r` over subsets T of G, added as cuts when they are violated. The
-    relus of the challengers are on the wrong side for convexity; each is on, off or undecided. An
-    undecided one is replaced by the chord of the relu over what it can reach within the radius of
-    the best perturbation so far, which is a relaxation and gives a bound. The node of the smallest
-    bound is split at the challenger whose chord is furthest from its relu.
+    exactly, by branch and bound over the activations of the negative neurons with a convex
+    quadratic program in each node, in the span of the weights; for a label of -1 the other way
+    round, with < (a score of 0 is the decision -1). For a `MultiClassNet` with the argmax readout
+    the same is done for each opposing class, and is exact too. For the probability readout the
+    bounds are a certified bracket, `lower` by duality and `upper` by an actual perturbation.
 
     Parameters
     ----------
-    weights : array of shape (neurons, span)
-        The weights in an orthonormal basis of their span.
-    contests : sequence of Contest
-        The ways to turn the decision.
+    net : BinaryNet or MultiClassNet
+        The network.
+    x, y : arrays of shape (points, coordinates) and (points,)
+        The points and their labels in {-1, +1}.
     max_nodes : int
-        After how many nodes to give up on closing the gap between the bounds.
+        When to give up on a point; it then has bounds that are not equal.
+    jobs : int, optional
+        The number of processes; by default one for each core where the work is worth it.
+    progress : bool
+        Whether to report progress on standard error.
+
+    Examples
+    --------
+    >>> from featavg import BinaryNet
+    >>> net = BinaryNet(weights=[[1.0, 0.0], [0.0, 1.0]])
+    >>> radii = exact_radii(net, [[3.0, 1.0], [0.0, 2.0], [1.0, 2.0]], [1, -1, 1])
+    >>> radii.upper.round(6)             # to x1 = x2; and the last one is wrong already
+    array([1.414214, 1.414214, 0.      ])
+    >>> radii.exact
+    array([ True,  True,  True])
     """
-
-    def __init__(self, weights: FloatArray, contests: tuple[Contest, ...], max_nodes: int) -> None:
-        self._weights = weights
-        self._norms = np.linalg.norm(weights, axis=1)
-        self._contests = contests
-        self._max_nodes = max_nodes
-
-    def run(self, z: FloatArray) -> Found:
-        """Search around a point with the pre-activations z."""
-        known = self._norms > 0
-        distances = np.abs(z[known]) / self._norms[known]
-        unit = float(np.median(distances)) if known.any() else 1.0
-        unit = unit if unit > 0 else 1.0
-        guess = _PointSearch(self, z, unit).incumbent()
-        if guess is not None:  # from now on the radius is of order 1
-            unit *= float(np.linalg.norm(guess))
-        return _PointSearch(self, z, unit).run()
+    points, labels = check_points(net, x, y)
+    max_nodes = _checks.count("max_nodes", max_nodes)
+    jobs = None if jobs is None else _checks.count("jobs", jobs)
+    view = AttackView.of(net, points, labels)
+    best = attack_all(view, points, steps=100, starts=_STARTS)
+    if isinstance(net, MultiClassNet) and net.readout == "probability":
+        lower = _bracket(net, view, best, max_nodes, jobs, progress)
+        return Radii(np.minimum(lower, best.norm), *best.turning(view, points))
+    right = np.flatnonzero(best.norm > 0)
+    answers = _search_all(_tasks(net, view, best, right), max_nodes, jobs, progress)
+    lower = np.zeros(len(labels))
+    for i, answer in zip(right, answers, strict=True):
+        lower[i], best.norm[i] = answer.lower, answer.upper
+        best.u[:, i] = 0.0 if answer.point is None else answer.point
+    return Radii(lower, best.norm, view.span.embed(best.u))
 
 
-class _PointSearch:
-    """The search around one point, with distances in a unit that makes them of order 1."""
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """The search around one point."""
 
-    def __init__(self, search: ContestSearch, z: FloatArray, unit: float) -> None:
-        self._contests, self._max_nodes = search._contests, search._max_nodes
-        self._unit = unit
-        self._V = search._weights * unit
-        self._norms = search._norms * unit
-        self._z = z
-        self._best: FloatArray | None = None
-        self._radius = np.inf
-        self._cuts = [
-            [np.zeros((1, len(group)), dtype=bool) for group in contest.rivals]
-            for contest in self._contests
-        ]
+    weights: FloatArray
+    z: FloatArray
+    contests: tuple[Contest, ...]
+    incumbent: FloatArray | None
 
-    def incumbent(self) -> FloatArray | None:
-        """Return a perturbation that wins some contest, if simple guesses find one."""
-        for index, contest in enumerate(self._contests):
-            everyone = np.ones(len(contest.challengers), dtype=bool)
-            self._improve(index, everyone)
-        if self._best is None:
-            for index, contest in enumerate(self._contests):
-                for one in np.eye(len(contest.challengers), dtype=bool):
-                    self._improve(index, one)
-                if not contest.strict:
-                    self._improve(index, np.zeros(len(contest.challengers), dtype=bool))
-        return self._best
+    def run(self, max_nodes: int) -> Found:
+        search = ContestSearch(self.weights, self.z, self.contests, self.incumbent)
+        found = search.run(max_nodes)
+        if found.point is None:
+            return found
+        return Found(found.lower, found.upper, self._inside(search, found.point))
 
-    def run(self) -> Found:
-        """Return the radius: both bounds equal, unless the search was cut short."""
-        self.incumbent()
-        counter = itertools.count()
-        heap: list[_Node] = []
-        for index, contest in enumerate(self._contests):
-            signs = np.zeros(len(contest.challengers), dtype=np.int64)
-            self._push(heap, counter, index, signs)
-        nodes = 0
-        while heap and heap[0].bound < self._radius * (1 - _CLOSED):
-            if nodes >= self._max_nodes:
-                return self._found(heap[0].bound)
-            nodes += 1
-            node = heapq.heappop(heap)
-            contest = self._contests[node.contest]
-            u = self._z + self._V @ node.point
-            if self._won(contest, u):
-                self._best, self._radius = node.point, node.bound
-                continue
-            challengers = contest.challengers
-            self._improve(node.contest, u[challengers] > 0)
-            undecided = node.signs == 0
-            gap = self._upper_relu(challengers, u) - np.maximum(u[challengers], 0)
-            split = int(np.argmax(np.where(undecided, gap, -np.inf)))
-            if not undecided[split]:
-                continue
-            for sign in (1, -1):
-                signs = node.signs.copy()
-                signs[split] = sign
-                self._push(heap, counter, node.contest, signs)
-        return self._found(self._radius)
+    def _inside(self, search: ContestSearch, point: FloatArray) -> FloatArray:
+        """Return a perturbation that turns the decision for certain, as near as rounding allows.
 
-    def _found(self, bound: float) -> Found:
-        lower = min(bound, self._radius) * self._unit
-        point = None if self._best is None else self._best * self._unit
-        return Found(lower, self._radius * self._unit, point)
-
-    def _push(
-        self, heap: list[_Node], counter: itertools.count[int], index: int, signs: IntArray
-    ) -> None:
-        """Bound a node and keep it if it can hold something better than the best."""
-        challengers = self._contests[index].challengers
-        sign_rows = -signs[signs != 0, None] * self._V[challengers[signs != 0]]
-        sign_limits = signs[signs != 0] * self._z[challengers[signs != 0]]
-        if np.isinf(self._radius) and (signs == 0).any():
-            answer = _nearest(sign_rows, sign_limits, self._radius)
-        else:
-            slope, offset = self._relaxed_total(challengers, signs)
-            answer = self._nearest_win(index, slope, offset, (sign_rows, sign_limits))
-        if answer.point is not None and answer.distance < self._radius * (1 - _CLOSED):
-            heapq.heappush(heap, _Node(answer.distance, next(counter), index, signs, answer.point))
-
-    def _relaxed_total(self, challengers: IntArray, signs: IntArray) -> tuple[FloatArray, float]:
-        """Return a linear function that is nowhere in the node below the challengers' total."""
-        z, V, norms = self._z[challengers], self._V[challengers], self._norms[challengers]
-        reach = np.where(norms > 0, norms * min(self._radius, 1e12), 0.0)
-        low, high = z - reach, z + reach
-        on = (signs == 1) | ((signs == 0) & (low >= 0))
-        chord = (signs == 0) & (low < 0) & (high > 0)
-        factor = np.where(on, 1.0, np.where(chord, high / np.where(chord, high - low, 1.0), 0.0))
-        offset = np.where(chord, -factor * low, 0.0)
-        return factor @ V, float(factor @ z + offset.sum())
-
-    def _upper_relu(self, challengers: IntArray, u: FloatArray) -> FloatArray:
-        """Return the chord of each challenger's relu, at u."""
-        if np.isinf(self._radius):
-            return np.full(len(challengers), np.inf)
-        z, reach = self._z[challengers], self._norms[challengers] * self._radius
-        low, high = z - reach, z + reach
-        chord = (low < 0) & (high > 0)
-        values = high * (u[challengers] - low) / np.where(chord, high - low, 1.0)
-        return np.where(chord, values, np.maximum(u[challengers], 0))
-
-    def _improve(self, index: int, on: np.ndarray) -> None:
-        """Look for a better perturbation, given a guess of which challengers are on.
-
-        Repeat with those that are on where it ends, until nothing changes.
+        The exact one lies on the boundary. There is nothing inside where the boundary is all.
         """
-        contest = self._contests[index]
-        while True:
-            if contest.strict and not on.any():
-                return
-            chosen = contest.challengers[on]
-            slope, offset = self._V[chosen].sum(axis=0), float(self._z[chosen].sum())
-            answer = self._nearest_win(index, slope, offset, None)
-            if answer.point is None or answer.distance >= self._radius * (1 - _CLOSED):
-                return
-            self._best, self._radius = answer.point, float(np.linalg.norm(answer.point))
-            now = self._z[contest.challengers] + self._V[contest.challengers] @ answer.point > 0
-            if (now == on).all():
-                return
-            on = now
+        inner = search.inner_point(point, _STRETCH)
+        return inner if inner is not None and self._turns(inner) else point
 
-    def _nearest_win(
-        self,
-        index: int,
-        slope: FloatArray,
-        offset: float,
-        extra: tuple[FloatArray, FloatArray] | None,
-    ) -> NearestPoint:
-        """Minimise the norm where each rival's total is at most slope·v + offset."""
-        contest, cuts = self._contests[index], self._cuts[index]
-        margin = _STRICT if contest.strict else 0.0
-        while True:
-            rows = [
-                subset @ self._V[group] - slope
-                for subset, group in zip(cuts, contest.rivals, strict=True)
-            ]
-            limits = [
-                offset - subset @ self._z[group]
-                for subset, group in zip(cuts, contest.rivals, strict=True)
-            ]
-            fixed = 0
-            if extra is not None:
-                rows.append(extra[0])
-                limits.append(extra[1])
-                fixed = len(extra[1])
-            answer = _nearest(
-                np.concatenate(rows), np.concatenate(limits), self._radius, margin, fixed
-            )
-            if answer.point is None:
-                return answer
-            u = self._z + self._V @ answer.point
-            total = offset + float(slope @ answer.point)
-            violated = False
-            for g, group in enumerate(contest.rivals):
-                active = u[group] > 0
-                row = active @ self._V[group] - slope
-                excess = float(u[group][active].sum()) - total
-                if (
-                    excess > _ROUNDING * float(np.linalg.norm(row))
-                    and not (cuts[g] == active).all(axis=1).any()
-                ):
-                    cuts[g] = np.vstack([cuts[g], active])
-                    violated = True
-            if not violated:
-                return answer
-
-    def _won(self, contest: Contest, u: FloatArray) -> bool:
-        """Return whether the contest is won at u, up to rounding (and strictly if it has to be)."""
-        on = contest.challengers[u[contest.challengers] > 0]
-        for group in contest.rivals:
-            active = group[u[group] > 0]
-            row = self._V[active].sum(axis=0) - self._V[on].sum(axis=0)
-            excess = float(u[active].sum() - u[on].sum())
-            slack = -_STRICT / 2 if contest.strict else _ROUNDING
-            limit = slack * float(np.linalg.norm(row))
-            if excess > limit or (contest.strict and excess >= 0):
-                return False
-        return True
+    def _turns(self, point: FloatArray) -> bool:
+        values = np.maximum(self.z + self.weights @ point, 0)
+        for contest in self.contests:
+            total = contest.lead + values[contest.challengers].sum()
+            rivals = [values[group].sum() for group in contest.rivals]
+            if all(rival < total if contest.strict else rival <= total for rival in rivals):
+                return True
+        return False
 
 
-def _nearest(
-    rows: FloatArray, limits: FloatArray, cutoff: float, margin: float = 0.0, fixed: int = 0
-) -> NearestPoint:
-    """Scale the rows to norm 1, keep the first ones off equality by `margin`, and solve."""
-    norms = np.linalg.norm(rows, axis=1)
-    empty = norms <= 1e-14 * (norms.max() if len(norms) else 0.0)
-    safe = np.where(empty, 1.0, norms)
-    scaled = limits / safe
-    scaled[: len(scaled) - fixed] -= margin
-    if (limits[empty] < 0).any() or (
-        margin > 0 and (limits[: len(limits) - fixed][empty[: len(limits) - fixed]] <= 0).any()
-    ):
-        return NearestPoint(None, np.inf)
-    return nearest_point(
-        np.ascontiguousarray((rows / safe[:, None])[~empty]), scaled[~empty], cutoff
+def _tasks(net: TwoLayerNet, view: AttackView, best: Best, which: IntArray) -> list[_Task]:
+    contests = {sign: contests_against(net, sign) for sign in (1, -1)}
+    return [
+        _Task(
+            view.span.weights,
+            view.z[:, i],
+            contests[int(view.y[i])],
+            best.u[:, i] if np.isfinite(best.norm[i]) else None,
+        )
+        for i in which
+    ]
+
+
+def contests_against(net: TwoLayerNet, sign: int, lead: float = 0.0) -> tuple[Contest, ...]:
+    """Return the ways to turn a decision for the side `sign`; a score of 0 is on the side -1.
+
+    For a `MultiClassNet` these are the ways to turn the argmax.
+    """
+    strict = sign == -1
+    if isinstance(net, MultiClassNet):
+        groups = np.arange(len(net.weights)).reshape(net.classes, net.width)
+        rivals = tuple(groups[net.class_signs == sign])
+        return tuple(
+            Contest(group, rivals, strict, lead) for group in groups[net.class_signs == -sign]
+        )
+    if isinstance(net, BinaryNet):
+        return (_sides_contest(net, sign, lead),)
+    raise _checks.InputError(f"net must be a BinaryNet or a MultiClassNet; got {net!r}.")
+
+
+def _sides_contest(net: TwoLayerNet, sign: int, lead: float) -> Contest:
+    """Return the contest of all neurons of the other side against all of this one."""
+    own, opposing = (np.flatnonzero(net.neuron_signs == s) for s in (sign, -sign))
+    return Contest(opposing, (own,), sign == -1, lead)
+
+
+def _search_all(
+    tasks: list[_Task], max_nodes: int, jobs: int | None, progress: bool
+) -> list[Found]:
+    """Run the searches, in other processes too where the first ones say that it pays."""
+    answers: list[Found] = []
+    with ProgressReporter("exact radii", len(tasks), enabled=progress) as reporter:
+        start = time.perf_counter()
+        if jobs is None:
+            answers = _run_some(tasks[:_POINTS_AT_ONCE], max_nodes)
+            reporter.advance(len(answers))
+            ahead = (time.perf_counter() - start) / _POINTS_AT_ONCE * len(tasks)
+            jobs = cpu_count() if ahead > _WORTH_SHARING else 1
+        rest = tasks[len(answers) :]
+        batches = [rest[i : i + _POINTS_AT_ONCE] for i in range(0, len(rest), _POINTS_AT_ONCE)]
+        parallel = Parallel(n_jobs=jobs, return_as="generator")
+        for some in parallel(delayed(_run_some)(batch, max_nodes) for batch in batches):
+            answers.extend(some)
+            reporter.advance(len(some))
+    return answers
+
+
+def _run_some(tasks: list[_Task], max_nodes: int) -> list[Found]:
+    return [task.run(max_nodes) for task in tasks]
+
+
+def _bracket(
+    net: MultiClassNet,
+    view: AttackView,
+    best: Best,
+    max_nodes: int,
+    jobs: int | None,
+    progress: bool,
+) -> FloatArray:
+    """Return lower bounds for the probability readout, and improve `best` where they are far.
+
+    Where the log-odds bound is not near, searches of simpler contests give other bounds, and the
+    perturbations they end with are good places to start an attack from.
+    """
+    lower = log_odds_lower_bound(net, view, best.norm, best.u)
+    wide = np.flatnonzero((best.norm > 0) & ~(lower >= (1 - _WIDE_GAP) * best.norm))
+    if not len(wide):
+        return lower
+    nowhere = Best(np.full(len(view.y), np.inf), np.zeros_like(best.u))
+    argmax = _tasks(net.with_readout("argmax"), view, nowhere, wide)
+    bounding = [_many_classes_tasks(net, view, wide), _small_outputs_tasks(net, view, best, wide)]
+    found = _search_all([*argmax, *bounding[0], *bounding[1]], max_nodes, jobs, progress)
+    turning, many_classes, small_outputs = (
+        found[k * len(wide) : (k + 1) * len(wide)] for k in range(3)
     )
+    for answers in (turning, small_outputs):
+        start_from(view, best, wide, [answer.point for answer in answers])
+    proved = log_odds_lower_bound(net, view, best.norm, best.u)
+    for answers in (many_classes, small_outputs):
+        proved[wide] = np.maximum(proved[wide], [answer.lower for answer in answers])
+    return np.minimum(np.maximum(proved, lower), best.norm)
+
+
+def _many_classes_tasks(net: MultiClassNet, view: AttackView, which: IntArray) -> list[_Task]:
+    """Return searches that bound the log-odds from below, tightly where outputs are large.
+
+    Where the log-odds turn, some opposing output plus the logarithm of their number is at least
+    every own output.
+    """
+    contests = {
+        sign: contests_against(net, sign, net.width * np.log((net.class_signs == -sign).sum()))
+        for sign in (1, -1)
+    }
+    return [_Task(view.span.weights, view.z[:, i], contests[int(view.y[i])], None) for i in which]
+
+
+def _small_outputs_tasks(
+    net: MultiClassNet, view: AttackView, best: Best, which: IntArray
+) -> list[_Task]:
+    r"""Return searches that bound the log-odds from below, tightly where outputs are small.
+
+    For outputs from 0 to F, :math:`1 + f \le e^f \le 1 + s f` with :math:`s = (e^F - 1)/F`, so
+    where the log-odds turn, :math:`\sum_P f_j \le s \sum_Q f_l + |Q| - |P|`. Outputs above F are
+    out of reach within the radius that is known.
+    """
+    tasks = []
+    norms = np.linalg.norm(view.span.weights, axis=1)
+    for i in which:
+        sign = int(view.y[i])
+        lead = float(net.width * -sign * net.class_signs.sum())
+        contest = _sides_contest(net, sign, lead)
+        reach = np.maximum(view.z[:, i] + min(best.norm[i], 1e300) * norms, 0)
+        largest = min(float((view.A @ reach)[net.class_signs == -sign].max()), 50.0)
+        factor = np.ones(len(norms))
+        factor[contest.challengers] = np.expm1(largest) / largest if largest > 0 else 1.0
+        tasks.append(
+            _Task(factor[:, None] * view.span.weights, factor * view.z[:, i], (contest,), None)
+        )
+    return tasks

@@ -64,7 +64,7 @@ def nearest_point(A: FloatArray, b: FloatArray, cutoff: float = np.inf) -> Neare
         fval_bound=bound,
     )
     distance = _proved_distance(A, b, np.maximum(info["lam"], 0))
-    if flag == 1 and (A @ point <= b + 1e-9).all() and np.linalg.norm(point) <= distance + 1e-8:
+    if flag == 1 and (A @ point <= b + 1e-10).all() and np.linalg.norm(point) <= distance + 1e-8:
         return NearestPoint(point, distance)
     if flag == -1 and distance >= min(cutoff, 1e6):
         return NearestPoint(None, distance)
@@ -86,7 +86,7 @@ def _second_opinion(A: FloatArray, b: FloatArray, cutoff: float) -> NearestPoint
     target[-1] = 1
     multipliers, residual = nnls(stacked, target, maxiter=100 * A.shape[0])
     distance = _proved_distance(A, b, multipliers)
-    if residual < 1e-9:
+    if residual < 1e-7:  # the nearest point would be at a distance of 1/residual
         return NearestPoint(None, np.inf)
     remainder = stacked @ multipliers - target
     point = -remainder[:-1] / remainder[-1]

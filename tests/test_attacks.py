@@ -78,7 +78,7 @@ def test_pgd_in_the_span_takes_the_same_steps_as_autograd_in_all_dimensions(
     u, outside = attacker._start(radius, 20, np.random.default_rng(0))
 
     # the same start in all dimensions, with the rest along a direction outside of the span
-    basis = attacker.span.basis
+    basis = attacker.view.span.basis
     away = np.random.default_rng(1).standard_normal(600)
     away -= basis @ (basis.T @ away)
     rho = torch.tensor((basis @ u).T + np.outer(outside, away / np.linalg.norm(away)))
@@ -118,7 +118,7 @@ def test_pgd_in_the_span_takes_the_same_steps_as_autograd_in_all_dimensions(
     monkeypatch.setattr(attacker, "_start", lambda *_: (u.copy(), outside.copy()))
     success, coordinates = attacker.run(radius, np.random.default_rng(0))
     np.testing.assert_array_equal(success, broken)
-    np.testing.assert_allclose(attacker.span.embed(coordinates), found, atol=1e-8)
+    np.testing.assert_allclose(attacker.view.span.embed(coordinates), found, atol=1e-8)
     assert 0 < success.sum() < 20
 
 
@@ -153,6 +153,7 @@ def test_the_averaging_network_falls_at_exactly_root_d_over_k(rng):
         train.y,
         radii=[0.999 * radius, 1.05 * radius],
         rng=rng,
+        method="pgd",
         restarts=5,
     )
     assert pgd.accuracy[0] == 1
@@ -166,7 +167,7 @@ def test_the_decoupled_network_survives_what_breaks_the_averaging_one(rng):
     direction = fa.averaged_direction(train)
     accuracy = []
     for net in (reference.decoupled(train), reference.averaging(train)):
-        pgd = fa.robust_curve(net, train.x, train.y, radii=radii, rng=rng)
+        pgd = fa.robust_curve(net, train.x, train.y, radii=radii, method="pgd", rng=rng)
         line = fa.robust_curve(
             net, train.x, train.y, radii=radii, method="direction", direction=direction
         )
@@ -196,7 +197,7 @@ def test_a_curve_never_rises_in_whatever_order_the_radii_come(seed):
     radii = rng.permutation(np.linspace(0, 3, 7))
     direction = rng.standard_normal(net.dim)
     curves = [
-        fa.robust_curve(net, x, y, radii=radii, rng=rng, steps=10),
+        fa.robust_curve(net, x, y, radii=radii, method="pgd", rng=rng, steps=10),
         fa.robust_curve(net, x, y, radii=radii, method="direction", direction=direction),
     ]
     curves.append(fa.worst(*curves))
@@ -218,6 +219,7 @@ def test_attacking_the_cross_entropy_overstates_robustness(trained):
             test.y,
             radii=radii,
             rng=np.random.default_rng(0),
+            method="pgd",
             objective=objective,
             fine_labels=test.cluster,
         ).half_radius
@@ -244,7 +246,9 @@ def test_a_saturated_loss_does_not_hide_the_attack():
 
 def test_half_radius_of_curves_that_never_get_there():
     def curve(broken_at):
-        return fa.RobustCurve(np.array([1.0, 2.0]), np.array(broken_at), "pgd", "readout")
+        return fa.RobustCurve(
+            np.array([1.0, 2.0]), np.array(broken_at), np.zeros(2), "pgd", "readout"
+        )
 
     assert curve([np.inf, np.inf]).half_radius == np.inf
     assert curve([0.0, 0.0]).half_radius == 1.0
@@ -271,7 +275,7 @@ def test_bad_input_is_refused(trained, rng):
             lambda: fa.pgd(fine, x, y, radius=1, rng=rng, fine_labels=np.full(100, 6)),
             "fine_labels must hold whole numbers from 0 to 5",
         ),
-        (lambda: fa.robust_curve(coarse, x, y, radii=[1]), "'pgd' needs rng"),
+        (lambda: fa.robust_curve(coarse, x, y, radii=[1], method="pgd"), "'pgd' needs rng"),
         (lambda: fa.robust_curve(coarse, x, y, radii=[-1], rng=rng), "radii must be at least 0"),
         (
             lambda: fa.robust_curve(coarse, x, y, radii=[1], method="guess"),

@@ -1,0 +1,103 @@
+"""Attacks on a two-layer network have as many dimensions as the network has neurons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from featavg._checks import BoolArray, FloatArray, IntArray
+from featavg.networks.base import TwoLayerNet
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightSpan:
+    r"""A network seen from the span of its own weights.
+
+    A perturbation :math:`\rho` changes the pre-activations by :math:`W\rho`, so only its part in
+    the span of the rows of W matters. With an orthonormal basis Q of that span, :math:`\rho = Qu`
+    changes them by :math:`(WQ)u` and has the norm :math:`\|u\|`.
+
+    Attributes
+    ----------
+    basis : array of shape (coordinates, span)
+        Q. The span has as many dimensions as there are neurons, or coordinates if they are fewer.
+    weights : array of shape (neurons, span)
+        W Q.
+    """
+
+    basis: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, net: TwoLayerNet) -> WeightSpan:
+        """Return the span of a network's weights."""
+        W = net.weights.astype(np.float64)
+        largest = np.abs(W).max()
+        basis, triangle = np.linalg.qr((W / largest if largest > 0 else W).T)
+        return cls(basis=basis, weights=largest * triangle.T)
+
+    def embed(self, coordinates: FloatArray) -> FloatArray:
+        """Return the perturbations Qu, shape (points, coordinates), of u, shape (span, points)."""
+        return (self.basis @ coordinates).T
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AttackView:
+    """Points and their labels as an attack in the span of the weights sees them.
+
+    Perturbations u are laid out (span, points).
+    """
+
+    net: TwoLayerNet
+    span: WeightSpan
+    z: FloatArray
+    y: IntArray
+    A: FloatArray
+
+    @classmethod
+    def of(cls, net: TwoLayerNet, x: FloatArray, y: IntArray) -> AttackView:
+        """Return the view of checked points."""
+        z = net.preactivations(x).astype(np.float64)
+        return cls(net, WeightSpan.of(net), z, y, net.second_layer.astype(np.float64))
+
+    def subset(self, which: IntArray) -> AttackView:
+        """Return the view of some of the points."""
+        return AttackView(self.net, self.span, self.z[:, which], self.y[which], self.A)
+
+    def preactivations(self, u: FloatArray) -> FloatArray:
+        """Return the pre-activations of the perturbed points."""
+        return self.z + self.span.weights @ u
+
+    def outputs(self, z: FloatArray) -> FloatArray:
+        """Return the network's outputs at pre-activations z."""
+        return self.A @ np.maximum(z, 0)
+
+    def gradient(self, by_output: FloatArray, z: FloatArray) -> FloatArray:
+        """Turn a derivative by the outputs into one by the perturbation, at pre-activations z."""
+        return self.span.weights.T @ ((self.A.T @ by_output) * (z >= 0))
+
+    def margin(self, u: FloatArray) -> FloatArray:
+        """Return y times the decision of the perturbed points."""
+        return self.y * self.net.decision(self.outputs(self.preactivations(u)))
+
+    def margin_and_gradient(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the margin and its derivative by the perturbation."""
+        z = self.preactivations(u)
+        outputs = self.outputs(z)
+        by_output = self.y * self.net.decision_gradient(outputs)
+        return self.y * self.net.decision(outputs), self.gradient(by_output, z)
+
+    def turned(self, margin: FloatArray) -> BoolArray:
+        """Return where a margin means the wrong decision: at 0 the decision is -1.
+
+        To turn a -1 the score has to be above 0, and by more than rounding: where the network is
+        silent it is 0 up to rounding, and not turned.
+        """
+        return np.where(self.y == 1, margin <= 0, margin < -self._rounding)
+
+    @cached_property
+    def _rounding(self) -> FloatArray:
+        """What rounding makes of a score of 0, shape (points,)."""
+        return 1e-14 * np.abs(self.A).max() * np.abs(self.z).sum(axis=0)

@@ -1,0 +1,1 @@
+"""What needs PyTorch: the extra `vision`. Nothing else in the package imports it."""

@@ -1,0 +1,41 @@
+"""Two-layer networks as PyTorch modules, for the tools of others."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.multiclass import MultiClassNet
+
+
+class TorchNet(nn.Module):
+    """A `BinaryNet` or `MultiClassNet` as an ordinary module; see `TwoLayerNet.to_torch`."""
+
+    def __init__(self, net: TwoLayerNet, outputs: str) -> None:
+        super().__init__()
+        neurons, dim = net.weights.shape
+        self.hidden = nn.Linear(dim, neurons)
+        self.hidden.weight.data = torch.tensor(np.array(net.weights))
+        self.hidden.bias.data = torch.tensor(np.array(net.biases))
+        self.register_buffer("second_layer", torch.tensor(np.array(net.second_layer)))
+        self.outputs = outputs
+        self.readout = net.readout if isinstance(net, MultiClassNet) else "score"
+        positive = net.class_signs == 1 if isinstance(net, MultiClassNet) else np.array([True])
+        self.register_buffer("positive", torch.tensor(positive))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return logits, shape (points, 2) or (points, classes)."""
+        second_layer, positive = self.get_buffer("second_layer"), self.get_buffer("positive")
+        logits: Tensor = torch.relu(self.hidden(x)) @ second_layer.T
+        if self.outputs == "classes":
+            return logits
+        if self.readout == "probability":
+            decision = logits[:, positive].logsumexp(1) - logits[:, ~positive].logsumexp(1)
+        elif self.readout == "argmax":
+            decision = logits[:, positive].amax(1) - logits[:, ~positive].amax(1)
+        else:
+            decision = logits[:, 0]
+        # at a decision of 0 the first of equal logits wins, which is the class of -1
+        return torch.stack([torch.zeros_like(decision), decision], dim=1)
