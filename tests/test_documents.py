@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import featavg as fa
-from featavg.cli import _build_parser
+from featavg.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -20,28 +20,30 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
-def test_python_blocks_of_the_readme_run():
-    scope: dict[str, object] = {}
-    found = blocks("python")
-    assert found
-    for block in found:
-        exec(compile(block, "README.md", "exec"), scope)  # noqa: S102
+def test_python_block_of_the_readme_prints_what_the_readme_says(capsys):
+    (code,), (expected,) = blocks("python"), blocks("text")
+    exec(compile(code, "README.md", "exec"), {})  # noqa: S102
+    assert capsys.readouterr().out == expected
 
 
-def test_commands_of_the_readme_exist():
+def test_commands_of_the_readme_do_what_the_readme_says(capsys, tmp_path):
     lines = [line for block in blocks("console") for line in block.splitlines()]
     lines = [line.removeprefix("$ ").split("#")[0].strip() for line in lines]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     seen = {"featavg": 0, "make": 0}
     for line in lines:
         program, *arguments = line.split()
-        if program == "featavg" and "--help" not in arguments:
-            _build_parser().parse_args(arguments)
-        elif program == "make":
-            assert re.search(rf"^{arguments[0]}:", makefile, flags=re.MULTILINE), line
         if program in seen:
             seen[program] += 1
+        if program == "make":
+            assert re.search(rf"^{arguments[0]}:", makefile, flags=re.MULTILINE), line
+        elif program == "featavg" and "--help" not in arguments:
+            where = ["--out", str(tmp_path)] if arguments[0] == "run" else []
+            main([*arguments, *where])
+    printed = capsys.readouterr().out
     assert all(seen.values())
+    assert "falls from 0.443 to 0.337" in " ".join(README.split())
+    assert "0.337 ± 0.001" in printed
 
 
 def test_local_links_of_the_readme_lead_somewhere():
@@ -64,7 +66,12 @@ def test_public_names_have_a_docstring_and_an_example():
         documented = thing.__doc__ + "".join(
             (getattr(member, "__doc__", None) or "") for member in vars(thing).values()
         )
-        assert ">>>" in documented or name in {"AttackResult", "RobustCurve", "Trajectory"}, name
+        assert ">>>" in documented or name in {
+            "AttackResult",
+            "Radii",
+            "RobustCurve",
+            "Trajectory",
+        }, name
 
 
 def test_versions_agree():

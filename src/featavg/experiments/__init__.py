@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from featavg.experiments import figure2, figure3
+from featavg.experiments import figure1, figure2, figure3
 from featavg.experiments.base import Expectation, Experiment, Outcome, Results, Table, parameter
 from featavg.experiments.runner import Run, run
 
 REGISTRY: dict[str, Experiment] = {
-    experiment.id: experiment for experiment in (figure2.EXPERIMENT, figure3.EXPERIMENT)
+    experiment.id: experiment
+    for experiment in (figure1.EXPERIMENT, figure2.EXPERIMENT, figure3.EXPERIMENT)
 }
 """Every experiment by its id, in the order of the paper."""
 

@@ -52,6 +52,8 @@ class Expectation:
     @property
     def rule(self) -> str:
         """The range, for a table."""
+        if np.isinf(self.low) and np.isinf(self.high):
+            return "reported"
         if np.isinf(self.low):
             return f"≤ {self.high:.3g}"
         if np.isinf(self.high):

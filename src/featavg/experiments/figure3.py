@@ -1,4 +1,4 @@
-"""Figure 3 (left): robust accuracy of the two networks on synthetic data."""
+"""Figure 3 (left): robust accuracy of the two networks on synthetic data, exactly."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ from featavg.experiments.base import (
 )
 from featavg.experiments.setting import SyntheticSetting
 from featavg.paper import figure3_curve
-from featavg.robustness import averaged_direction, half_radius, robust_curve, worst
+from featavg.robustness import RobustCurve, averaged_direction, half_radius, robust_curve
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The curves, by the name of their measurement: classes of the labels, and the attack.
+# The curves, by the name of their measurement: classes of the labels, and how it was found.
 CURVES = {
+    "coarse_exact": ("2", "exact"),
     "coarse_pgd": ("2", "PGD"),
     "coarse_direction": ("2", "averaged direction"),
-    "coarse_worst": ("2", "worst of all"),
-    "fine_pgd_readout": ("k", "PGD on the binary readout"),
-    "fine_pgd_cross_entropy": ("k", "PGD on its own cross-entropy"),
-    "fine_direction": ("k", "averaged direction"),
-    "fine_worst": ("k", "worst of all"),
+    "fine_argmax_exact": ("k", "argmax readout, exact"),
+    "fine_upper": ("k", "probability readout, upper bound"),
+    "fine_lower": ("k", "probability readout, certified lower bound"),
+    "fine_pgd_readout": ("k", "probability readout, PGD on it"),
+    "fine_pgd_cross_entropy": ("k", "probability readout, PGD on the cross-entropy"),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters(SyntheticSetting):
-    """The synthetic setting and the attack."""
+    """The synthetic setting, the radii and the attack that exact curves are compared with."""
 
     radii: int = parameter(30, "how many radii, from 0 on")
     radius_step: float = parameter(2.0, "the distance between radii")
@@ -57,64 +59,60 @@ class Parameters(SyntheticSetting):
         """The radii."""
         return self.radius_step * np.arange(self.radii)
 
-    @property
-    def predicted(self) -> tuple[float, float]:
-        """The half radii that theory predicts for coarse and fine labels.
-
-        Centres with the pairwise cosine c are nearer to each other by the factor sqrt(1 - c).
-        """
-        distance = self.signal * np.sqrt(self.dim * (1 - self.cosine))
-        return distance / np.sqrt(self.clusters), distance / np.sqrt(2)
-
-    @property
-    def formulas(self) -> tuple[str, str]:
-        """The predictions as formulas."""
-        plain = self.signal == 1 and self.cosine == 0
-        return ("√(d/k)", "√(d/2)") if plain else ("α√(d(1-c)/k)", "α√(d(1-c)/2)")
-
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
-    """Train both networks and attack them in every way."""
+    """Train both networks, compute their curves, and see what PGD makes of them."""
     pair = parameters.train(seed)
-    x, y, cluster = pair.test.x, pair.test.y, pair.test.cluster
-    direction = averaged_direction(pair.train)
-    attacks = {
-        "coarse_pgd": (pair.coarse.net, "pgd", "readout"),
-        "coarse_direction": (pair.coarse.net, "direction", "readout"),
-        "fine_pgd_readout": (pair.fine.net, "pgd", "readout"),
-        "fine_pgd_cross_entropy": (pair.fine.net, "pgd", "cross-entropy"),
-        "fine_direction": (pair.fine.net, "direction", "readout"),
-    }
-    curves = {
-        name: robust_curve(
-            net,
-            x,
-            y,
-            radii=parameters.grid,
-            method=method,
+    test, radii = pair.test, parameters.grid
+
+    def attacked(net: object, objective: str) -> RobustCurve:
+        return robust_curve(
+            net,  # type: ignore[arg-type]
+            test.x,
+            test.y,
+            radii=radii,
+            method="pgd",
             objective=objective,
             rng=pair.rng,
             steps=parameters.attack_steps,
             restarts=parameters.restarts,
-            fine_labels=cluster,
-            direction=direction,
+            fine_labels=test.cluster,
         )
-        for name, (net, method, objective) in attacks.items()
+
+    coarse = robust_curve(pair.coarse.net, test.x, test.y, radii=radii, method="exact")
+    argmax_net = pair.fine_net.with_readout("argmax")
+    argmax = robust_curve(argmax_net, test.x, test.y, radii=radii, method="exact")
+    fine = robust_curve(pair.fine_net, test.x, test.y, radii=radii, method="bracket")
+    direction = averaged_direction(pair.train)
+    along = robust_curve(
+        pair.coarse.net, test.x, test.y, radii=radii, method="direction", direction=direction
+    )
+    curves = {
+        "coarse_exact": coarse.accuracy,
+        "coarse_pgd": attacked(pair.coarse.net, "readout").accuracy,
+        "coarse_direction": along.accuracy,
+        "fine_argmax_exact": argmax.accuracy,
+        "fine_upper": fine.accuracy,
+        "fine_lower": fine.certified,
+        "fine_pgd_readout": attacked(pair.fine_net, "readout").accuracy,
+        "fine_pgd_cross_entropy": attacked(pair.fine_net, "cross-entropy").accuracy,
     }
-    for labels in ("coarse", "fine"):
-        curves[f"{labels}_worst"] = worst(
-            *(curve for name, curve in curves.items() if name.startswith(labels))
-        )
-    coarse, fine = curves["coarse_worst"], curves["fine_worst"]
+    overstated = curves["coarse_pgd"] - curves["coarse_exact"]
     return {
-        **{name: curves[name].accuracy for name in CURVES},
-        **{f"{name}_half_radius": curves[name].half_radius for name in CURVES},
-        "smallest_gain": (fine.accuracy - coarse.accuracy).min(),
+        **curves,
+        "coarse_radius": np.median(coarse.broken_at),
+        "fine_argmax_radius": np.median(argmax.broken_at),
+        "fine_radius_lower": np.median(fine.safe_until),
+        "fine_radius_upper": np.median(fine.broken_at),
+        "fine_gap": np.median(_relative_gap(fine)),
+        "smallest_gain": (curves["fine_lower"] - curves["coarse_exact"]).min(),
+        "pgd_overstates_least": overstated.min(),
+        "pgd_overstates_most": overstated.max(),
     }
 
 
 def expects(parameters: Parameters) -> list[Expectation]:
-    r"""Return what the theory says about where each curve falls.
+    r"""Return what the theory says about the radii.
 
     The averaging network is linear along its own attack, and a point of it sits
     :math:`\sqrt{d/k}` from the boundary; the decoupling one is as far from it as half the way to
@@ -127,24 +125,30 @@ def expects(parameters: Parameters) -> list[Expectation]:
         paper = {c: f"{half_radius(*figure3_curve('synthetic', c)):.1f}" for c in (2, 10)}
     return [
         Expectation(
-            f"2-class: half radius, theory {coarse:.1f}",
-            "coarse_worst_half_radius",
+            f"2-class: median radius, theory {coarse:.1f}",
+            "coarse_radius",
             0.95 * coarse,
             1.05 * coarse,
             paper[2],
         ),
         Expectation(
-            f"{k}-class: half radius, theory {fine:.1f}",
-            "fine_worst_half_radius",
+            f"{k}-class: median radius, theory {fine:.1f}",
+            "fine_argmax_radius",
             0.95 * fine,
             1.05 * fine,
             paper[k],
         ),
         Expectation(
-            f"{k}-class gain in accuracy, smallest",
-            "smallest_gain",
-            low=-0.01,
-            paper="≥ 0",
+            f"{k}-class: gap of the certified bracket", "fine_gap", high=0.05, paper="none"
+        ),
+        Expectation(
+            f"{k}-class: certified gain in accuracy", "smallest_gain", low=-0.01, paper="≥ 0"
+        ),
+        Expectation(
+            "2-class: PGD overstates accuracy by at most", "pgd_overstates_most", paper="none"
+        ),
+        Expectation(
+            "2-class: and by at least (no attack wins)", "pgd_overstates_least", low=0, paper="none"
         ),
     ]
 
@@ -155,61 +159,100 @@ def table(parameters: Parameters, results: Results) -> Table:
         (
             seed,
             parameters.clusters if classes == "k" else 2,
-            attack,
+            found,
             float(parameters.grid[i]),
             float(accuracy),
         )
-        for name, (classes, attack) in CURVES.items()
+        for name, (classes, found) in CURVES.items()
         for (seed, i), accuracy in np.ndenumerate(results[name])
     ]
-    return Table(("seed", "classes", "attack", "radius", "robust_accuracy"), rows)
+    return Table(("seed", "classes", "method", "radius", "robust_accuracy"), rows)
 
 
 def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the curves, what theory predicts and the paper's own."""
+    """Draw the exact curves beside the paper's, and how much PGD overstates them."""
+    from featavg.report import plots
+
+    with plots.style():
+        figure, (accuracy, overstated) = plots.new_figure(12, 5.2, columns=2)
+        _plot_accuracy(accuracy, parameters, results)
+        _plot_overstated(overstated, parameters, results)
+    return figure
+
+
+def _plot_accuracy(axes: Axes, parameters: Parameters, results: Results) -> None:
     from featavg.report import plots
 
     k, radii = parameters.clusters, parameters.grid
-    lines = {
-        "coarse_worst": ("2-class labels, worst attack", plots.COARSE, "-"),
-        "coarse_pgd": ("2-class labels, PGD", plots.COARSE, "--"),
-        "fine_worst": (f"{k}-class labels, worst attack", plots.FINE, "-"),
-        "fine_pgd_readout": (f"{k}-class labels, PGD on the binary readout", plots.FINE, "--"),
-        "fine_pgd_cross_entropy": (
-            f"{k}-class labels, PGD on its own cross-entropy",
+    plots.band(axes, radii, results["coarse_exact"], label="2-class, exact", color=plots.COARSE)
+    plots.band(
+        axes,
+        radii,
+        results["fine_argmax_exact"],
+        label=f"{k}-class, argmax, exact",
+        color=plots.FINE,
+    )
+    axes.fill_between(
+        radii,
+        results["fine_lower"].mean(axis=0),
+        results["fine_upper"].mean(axis=0),
+        color=plots.FINE,
+        alpha=0.35,
+        linewidth=0,
+        label=f"{k}-class, probability, certified band",
+    )
+    if is_paper_data(parameters):
+        for classes, marker in ((2, "o"), (10, "s")):
+            axes.plot(
+                *figure3_curve("synthetic", classes),
+                marker,
+                color=plots.PAPER,
+                markersize=3.5,
+                fillstyle="none",
+                label=f"the paper's PGD, {classes}-class",
+            )
+    for name, radius in zip(parameters.formulas, parameters.predicted, strict=True):
+        plots.mark_radius(axes, f"{name} = {radius:.1f}", radius, limit=radii[-1])
+    axes.set(xlabel="radius (L2)", ylabel="robust accuracy")
+    axes.set(xlim=(0, radii[-1]), ylim=(-0.02, 1.02))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=8.5)
+
+
+def _plot_overstated(axes: Axes, parameters: Parameters, results: Results) -> None:
+    from featavg.report import plots
+
+    k, radii = parameters.clusters, parameters.grid
+    lines = (
+        ("coarse_pgd", "coarse_exact", "2-class, PGD", plots.COARSE, "-"),
+        ("coarse_direction", "coarse_exact", "2-class, averaged direction", plots.COARSE, ":"),
+        ("fine_pgd_readout", "fine_upper", f"{k}-class, PGD on the readout", plots.FINE, "-"),
+        (
+            "fine_pgd_cross_entropy",
+            "fine_upper",
+            f"{k}-class, PGD on its cross-entropy",
             plots.FINE,
-            ":",
+            "--",
         ),
-    }
-    with plots.style():
-        figure, (axes,) = plots.new_figure(8, 4.6)
-        for name, (label, colour, dashes) in lines.items():
-            plots.band(axes, radii, results[name], label=label, color=colour, linestyle=dashes)
-        if is_paper_data(parameters):
-            for classes, marker in ((2, "o"), (10, "s")):
-                axes.plot(
-                    *figure3_curve("synthetic", classes),
-                    marker,
-                    color=plots.PAPER,
-                    markersize=3.5,
-                    fillstyle="none",
-                    label=f"the paper, {classes}-class",
-                )
-        for name, radius in zip(parameters.formulas, parameters.predicted, strict=True):
-            plots.mark_radius(axes, f"{name} = {radius:.1f}", radius, limit=radii[-1])
-        axes.set(
-            xlabel="radius of the perturbation (L2)",
-            ylabel="robust accuracy",
-            xlim=(0, radii[-1]),
-            ylim=(-0.02, 1.02),
-        )
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)
-    return figure
+    )
+    for attack, truth, label, colour, dashes in lines:
+        difference = results[attack] - results[truth]
+        plots.band(axes, radii, difference, label=label, color=colour, linestyle=dashes)
+    axes.axhline(0, color=plots.QUIET, linewidth=0.8)
+    axes.set(xlabel="radius (L2)", ylabel="accuracy overstated by", xlim=(0, radii[-1]))
+    axes.set_title("What the attacks miss")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=8.5)
 
 
 def is_paper_data(parameters: SyntheticSetting) -> bool:
     """Return whether the data are those of the paper, so that its curves can be compared."""
     return parameters.law == SyntheticSetting().law
+
+
+def _relative_gap(curve: RobustCurve) -> FloatArray:
+    known = np.isfinite(curve.broken_at) & (curve.broken_at > 0)
+    gap = np.where(curve.broken_at == curve.safe_until, 0.0, 1.0)
+    gap[known] = 1 - curve.safe_until[known] / curve.broken_at[known]
+    return gap
 
 
 EXPERIMENT = Experiment(
@@ -222,4 +265,5 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     plot=plot,
+    revision=2,
 )

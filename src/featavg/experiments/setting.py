@@ -62,6 +62,21 @@ class SyntheticSetting:
             cosine=self.cosine,
         )
 
+    @property
+    def predicted(self) -> tuple[float, float]:
+        """The median radii that theory predicts for coarse and fine labels.
+
+        Centres with the pairwise cosine c are nearer to each other by the factor sqrt(1 - c).
+        """
+        distance = self.signal * np.sqrt(self.dim * (1 - self.cosine))
+        return distance / np.sqrt(self.clusters), distance / np.sqrt(2)
+
+    @property
+    def formulas(self) -> tuple[str, str]:
+        """The predictions as formulas."""
+        plain = self.signal == 1 and self.cosine == 0
+        return ("√(d/k)", "√(d/2)") if plain else ("α√(d(1-c)/k)", "α√(d(1-c)/2)")
+
     def train(self, seed: int) -> TrainedPair:
         """Draw a sample and train both networks on it.
 
@@ -98,3 +113,9 @@ class TrainedPair:
     coarse: Trajectory
     fine: Trajectory
     rng: np.random.Generator
+
+    @property
+    def fine_net(self) -> MultiClassNet:
+        """The network trained on fine labels."""
+        net = self.fine.net
+        return MultiClassNet(net.weights, self.train.law.clusters, self.train.law.positive_clusters)

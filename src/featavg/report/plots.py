@@ -36,11 +36,13 @@ def style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return a figure of a size in inches with a row of panels."""
+def new_figure(
+    width: float, height: float, *, columns: int = 1, rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of a size in inches and its panels, row by row."""
     figure = Figure(figsize=(width, height), layout="compressed")
-    panels = figure.subplots(1, columns, squeeze=False)
-    return figure, list(panels[0])
+    panels = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(panels.ravel())
 
 
 def rendered(figure: Figure, kind: str) -> bytes:

@@ -25,7 +25,7 @@ from featavg.robustness.view import AttackView
 # A perturbation has to turn the decision as it is and when stretched by this.
 _STRETCH = 1 + 1e-6
 # Work of this many seconds is worth starting other processes for.
-_WORTH_SHARING = 3.0
+_WORTH_SHARING = 1.5
 _POINTS_AT_ONCE = 32
 _STARTS = 2
 # Where the bound of the log-odds leaves more than this, the plain one is tried as well.
