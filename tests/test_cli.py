@@ -125,7 +125,7 @@ def test_reproduce_runs_everything_and_summarises(capsys, tmp_path):
         (["--seeds", "0"], "seeds must be a whole number of at least 1; got 0"),
         (["--learning-rate", "nan"], "learning_rate must be a finite number; got nan"),
         (["--learning-rate", "1e308"], "the loss became infinite or NaN at step"),
-        (["--dim", "1000000000000"], "would need 8,000,000.0 GB of memory"),
+        (["--samples", "10000000"], "would need 245.8 GB of memory"),
         (["--clusters", "100000", "--dim", "100000000"], "width must be at least 50000"),
         (["--positive", "1000000000000"], "on each side"),
         (["--width", "1000000000"], "GB of memory"),

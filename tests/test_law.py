@@ -120,7 +120,7 @@ def test_bad_samples_are_refused(small_train, rng):
     with pytest.raises(fa.InputError, match="dtype must be one of 'float64', 'float32'"):
         small_train.law.sample(10, rng=rng, dtype="float16")
     with pytest.raises(fa.InputError, match=r"would need 8,000.0 GB of memory"):
-        fa.MultiCluster(clusters=2, dim=10**12).sample(1, rng=rng)
+        fa.MultiCluster(clusters=2, dim=10**12).sample(1, rng=rng, coordinates="ambient")
 
     def rebuilt(**changes):
         names = ("law", "centers", "x", "y", "cluster", "noise_norms")

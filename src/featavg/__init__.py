@@ -18,7 +18,8 @@ data, which makes it fragile; trained on finer labels it learns them one by one.
 from importlib.metadata import version
 
 from featavg._checks import InputError
-from featavg.descent import Trajectory, descend
+from featavg.descent import descend
+from featavg.fastforward import fast_forward
 from featavg.law import MultiCluster, Sample
 from featavg.measures import (
     alignment,
@@ -41,6 +42,7 @@ from featavg.robustness import (
     robust_curve,
     worst,
 )
+from featavg.trajectory import Trajectory
 
 __version__ = version("featavg")
 
@@ -65,6 +67,7 @@ __all__ = [
     "equivalent_alignment",
     "equivalent_weights",
     "exact_radii",
+    "fast_forward",
     "minimal_norm",
     "pgd",
     "robust_curve",

@@ -112,10 +112,12 @@ def _add_experiment(ids: Any, experiment: Experiment) -> None:
     for field in fields(experiment.parameters):
         usual, quick = (getattr(p, field.name) for p in (experiment.parameters, experiment.quick))
         shown = f"default {usual}" if quick == usual else f"default {usual}; {quick} with --quick"
+        kind, choices = _plain_type(kinds[field.name])
         own.add_argument(
             f"--{field.name.replace('_', '-')}",
-            type=_plain_type(kinds[field.name]),
-            metavar=_plain_type(kinds[field.name]).__name__.upper(),
+            type=kind,
+            choices=choices,
+            metavar=kind.__name__.upper() if choices is None else "|".join(choices),
             default=argparse.SUPPRESS,
             help=field.metadata["help"] + (f" ({shown})" if usual is not None else ""),
         )
@@ -124,9 +126,7 @@ def _add_experiment(ids: Any, experiment: Experiment) -> None:
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="a smaller problem, fewer seeds")
-    parser.add_argument(
-        "--seeds", type=int, metavar="N", help="how many seeds (default 5, quick 2)"
-    )
+    parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds")
     parser.add_argument(
         "--out",
         type=Path,
@@ -138,11 +138,13 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
-def _plain_type(kind: Any) -> type:
-    """Return the type of a flag: int for `int | None`."""
+def _plain_type(kind: Any) -> tuple[type, tuple[str, ...] | None]:
+    """Return the type of a flag, int for `int | None`, and what it can be, for a `Literal`."""
+    if typing.get_origin(kind) is typing.Literal:
+        return str, typing.get_args(kind)
     if isinstance(kind, types.UnionType):
         (kind,) = (option for option in kind.__args__ if option is not types.NoneType)
-    return kind
+    return kind, None
 
 
 def _list(_: argparse.Namespace) -> int:
@@ -164,6 +166,7 @@ def _reproduce(options: argparse.Namespace) -> int:
                 experiment, experiment.quick if options.quick else experiment.parameters, options
             )
             for experiment in REGISTRY.values()
+            if experiment.in_reproduce
         ],
         options,
     )

@@ -11,8 +11,10 @@ import numpy as np
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
+from featavg.span import RESERVE, SpanFrame, normal
 
 _DTYPES = ("float64", "float32")
+_AMBIENT_ENTRIES = 2**27
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,15 @@ class MultiCluster:
         signs[list(self.positive_clusters)] = 1
         return signs
 
-    def sample(self, size: int, *, rng: np.random.Generator, dtype: str = "float64") -> Sample:
+    def sample(
+        self,
+        size: int,
+        *,
+        rng: np.random.Generator,
+        coordinates: str = "auto",
+        dtype: str = "float64",
+        reserve: int = RESERVE,
+    ) -> Sample:
         """Draw centres and `size` points.
 
         Paper: Definition 3.1. The centres are a uniformly random frame, so no coordinate axis is
@@ -119,25 +129,57 @@ class MultiCluster:
             The number of points.
         rng : numpy.random.Generator
             The source of randomness.
+        coordinates : {"auto", "ambient", "span"}
+            "ambient" gives every point its `dim` coordinates. "span" gives the coordinates in a
+            basis of the span of everything that training sees: exactly the same law for all that
+            is computed from them, at a cost that does not depend on `dim`. "auto" takes the
+            ambient ones up to about a gigabyte, then those of the span.
         dtype : {"float64", "float32"}
             The precision of the points, and so of everything computed from them.
+        reserve : int
+            In span coordinates, how many vectors such as initial weights can be drawn.
 
         Examples
         --------
         >>> rng = np.random.default_rng(0)
         >>> MultiCluster(clusters=4, dim=50).sample(100, rng=rng)
         Sample(100 points, 4 clusters, 50 coordinates, float64)
+        >>> MultiCluster(clusters=4, dim=10**12).sample(100, rng=rng)
+        Sample(100 points, 4 clusters, 168 coordinates of the span, float64)
         """
         rng = _checks.generator(rng)
         size = _checks.count("size", size)
         kind = np.dtype(_checks.choice("dtype", dtype, _DTYPES))
-        _checks.memory(f"{size} points of dim={self.dim}", size * self.dim * kind.itemsize)
-        _checks.memory(f"{self.clusters} centres of dim={self.dim}", self.clusters * self.dim * 8)
+        frame = self._frame(size, coordinates, _checks.count("reserve", reserve, minimum=0))
+        columns = self.dim if frame is None else frame.coordinates
+        _checks.memory(f"{size} points of {columns} coordinates", size * columns * kind.itemsize)
+        centers = self._draw_centers(rng, frame).astype(kind)
+        return _draw(self, _checks.frozen(centers), size, rng, frame, training=True)
+
+    def _frame(self, size: int, coordinates: str, reserve: int) -> SpanFrame | None:
+        """Return the frame of span coordinates, or None for ambient ones."""
+        coordinates = _checks.choice("coordinates", coordinates, ("auto", "ambient", "span"))
+        frame = SpanFrame(self.dim, _equiangular_rank(self.clusters, self.cosine), size, reserve)
+        fits = frame.coordinates < self.dim
+        if coordinates == "span" and not fits:
+            raise InputError(
+                f"span coordinates must be fewer than dim; got {frame.coordinates} (centres, "
+                f"points and a reserve of {reserve}) and dim={self.dim}."
+            )
+        large = size * self.dim > _AMBIENT_ENTRIES
+        in_span = coordinates == "span" or (coordinates == "auto" and fits and large)
+        return frame if in_span else None
+
+    def _draw_centers(self, rng: np.random.Generator, frame: SpanFrame | None) -> FloatArray:
         rank = _equiangular_rank(self.clusters, self.cosine)
-        frame, _ = np.linalg.qr(rng.standard_normal((self.dim, rank)))
-        directions = frame.T if self.cosine == 0 else _equiangular_factor(self) @ frame.T
-        centers = _checks.frozen((np.sqrt(self.dim) * directions).astype(kind))
-        return _draw(self, centers, size, rng)
+        if frame is None:
+            size = self.clusters * self.dim * 8
+            _checks.memory(f"{self.clusters} centres of dim={self.dim}", size)
+            axes = np.linalg.qr(rng.standard_normal((self.dim, rank)))[0].T
+        else:  # the first coordinates are those of the centres
+            axes = np.eye(rank, frame.coordinates)
+        directions = axes if self.cosine == 0 else _equiangular_factor(self) @ axes
+        return np.sqrt(self.dim) * directions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,6 +202,8 @@ class Sample:
         The cluster of each point: the fine labels.
     noise_norms : array of shape (points,)
         :math:`\|\xi_i\|`, of the noise before it is scaled by :math:`\sigma`.
+    frame : SpanFrame or None
+        What the coordinates stand for; None for ambient ones.
 
     Examples
     --------
@@ -176,6 +220,7 @@ class Sample:
     y: IntArray
     cluster: IntArray
     noise_norms: FloatArray
+    frame: SpanFrame | None = None
 
     def __post_init__(self) -> None:
         x = _checks.matrix("x", self.x)
@@ -213,7 +258,8 @@ class Sample:
         points, coordinates = self.x.shape
         return (
             f"Sample({points} points, {self.law.clusters} clusters, "
-            f"{coordinates} coordinates, {self.x.dtype})"
+            f"{coordinates} coordinates{'' if self.frame is None else ' of the span'}, "
+            f"{self.x.dtype})"
         )
 
     @cached_property
@@ -221,14 +267,16 @@ class Sample:
         """The Gram matrix X Xᵀ, shape (points, points), computed once and kept."""
         _checks.memory(f"the Gram matrix of {len(self)} points", len(self) ** 2 * self.x.itemsize)
         with np.errstate(over="ignore", invalid="ignore"):
-            gram = self.x @ self.x.T
+            is_training = self.frame is not None and self.frame.is_training(self.x)
+            gram = self.frame.gram(self.x) if is_training and self.frame else self.x @ self.x.T
         gram.flags.writeable = False
         return gram
 
     def fresh(self, size: int, *, rng: np.random.Generator) -> Sample:
         """Draw `size` new points around the same centres, in the same coordinates."""
         size = _checks.count("size", size)
-        return _draw(self.law, self.centers, size, _checks.generator(rng))
+        rng = _checks.generator(rng)
+        return _draw(self.law, self.centers, size, rng, self.frame, training=False)
 
     def gaussian(self, count: int, *, rng: np.random.Generator) -> FloatArray:
         """Draw `count` vectors of N(0, I) in the coordinates of this sample.
@@ -238,18 +286,37 @@ class Sample:
         """
         size = count * self.x.shape[1] * self.x.itemsize
         _checks.memory(f"{count} vectors of {self.x.shape[1]} coordinates", size)
-        return _normal((count, self.x.shape[1]), _checks.generator(rng), self.x.dtype)
+        rng = _checks.generator(rng)
+        if self.frame is not None:
+            return self.frame.gaussian(count, rng, self.x.dtype)
+        return normal((count, self.x.shape[1]), rng, self.x.dtype)
 
 
-def _draw(law: MultiCluster, centers: FloatArray, size: int, rng: np.random.Generator) -> Sample:
+def _draw(
+    law: MultiCluster,
+    centers: FloatArray,
+    size: int,
+    rng: np.random.Generator,
+    frame: SpanFrame | None,
+    *,
+    training: bool,
+) -> Sample:
     """Draw `size` points around given centres."""
     cluster = rng.integers(law.clusters, size=size)
-    noise = _normal((size, centers.shape[1]), rng, centers.dtype)
-    noise_norms = np.linalg.norm(noise, axis=1)
+    if frame is None:
+        noise = normal((size, centers.shape[1]), rng, centers.dtype)
+        noise_norms = np.linalg.norm(noise, axis=1)
+    elif training:
+        noise = frame.training_noise(rng, centers.dtype)
+        noise_norms = np.linalg.norm(noise, axis=1)
+    else:
+        noise, noise_norms = frame.fresh_noise(size, rng, centers.dtype)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by Sample
         noise *= law.noise
-        for j in range(law.clusters):  # cluster by cluster: no second array of the size of x
-            noise[cluster == j] += law.signal * centers[j]
+        # cluster by cluster, and no further than centres reach: no second array of the size of x
+        reach = centers.shape[1] if frame is None else frame.rank
+        for j in range(law.clusters):
+            noise[cluster == j, :reach] += law.signal * centers[j, :reach]
     noise.flags.writeable = False  # handed over, not copied
     return Sample(
         law=law,
@@ -257,12 +324,9 @@ def _draw(law: MultiCluster, centers: FloatArray, size: int, rng: np.random.Gene
         x=noise,
         y=law.signs[cluster],
         cluster=cluster,
-        noise_norms=noise_norms,
+        noise_norms=noise_norms.astype(centers.dtype, copy=False),
+        frame=frame,
     )
-
-
-def _normal(shape: tuple[int, int], rng: np.random.Generator, dtype: np.dtype[Any]) -> FloatArray:
-    return rng.standard_normal(shape, dtype=np.float32 if dtype == np.float32 else np.float64)
 
 
 def _equiangular_rank(clusters: int, cosine: float) -> int:

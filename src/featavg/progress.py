@@ -67,6 +67,13 @@ class ProgressReporter(AbstractContextManager["ProgressReporter"]):
             self._last_line = time.monotonic()
             print(f"{self._label}: {self._done}/{self._total}", file=sys.stderr, flush=True)
 
+    def show(self, done: int, label: str) -> None:
+        """Say how much is done in all, and with what words."""
+        self._label = label
+        if self._bar is not None:
+            self._bar.update(self._task, description=label)
+        self.advance(done - self._done)
+
 
 def counted(total: int, label: str, *, enabled: bool) -> Iterator[int]:
     """Yield 0, 1, ..., total - 1 and report each as done when the next is asked for."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from featavg.experiments import figure1, figure2, figure3
+from featavg.experiments import figure1, figure2, figure3, theorem
 from featavg.experiments.base import Expectation, Experiment, Outcome, Results, Table, parameter
 from featavg.experiments.runner import Run, run
 
 REGISTRY: dict[str, Experiment] = {
     experiment.id: experiment
-    for experiment in (figure1.EXPERIMENT, figure2.EXPERIMENT, figure3.EXPERIMENT)
+    for experiment in (
+        figure1.EXPERIMENT,
+        figure2.EXPERIMENT,
+        figure3.EXPERIMENT,
+        theorem.EXPERIMENT,
+    )
 }
 """Every experiment by its id, in the order of the paper."""
 

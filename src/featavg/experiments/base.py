@@ -133,6 +133,8 @@ class Experiment:
         ``plot(parameters, results)`` returns the figure.
     revision : int
         Raised when `measure` changes its meaning, so that old results are not taken for new ones.
+    in_reproduce : bool
+        Whether it is a figure of the paper that `featavg reproduce` runs.
     """
 
     id: str
@@ -147,6 +149,7 @@ class Experiment:
     seeds: int = 5
     quick_seeds: int = 2
     revision: int = 1
+    in_reproduce: bool = True
 
     def describe(self, parameters: Any) -> dict[str, Any]:
         """Return what identifies a run: the experiment, its revision and its parameters."""

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from featavg import _checks
-from featavg.descent import Trajectory, descend
+from featavg.descent import descend
 from featavg.experiments.base import parameter
 from featavg.law import MultiCluster, Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.trajectory import Trajectory
 
 
 @dataclass(frozen=True, kw_only=True)

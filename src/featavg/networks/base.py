@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
@@ -54,12 +55,8 @@ class TwoLayerNet(ABC):
         """Return the labels of a sample that this network is trained on."""
 
     @abstractmethod
-    def losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return the loss of each point, shape (points,)."""
-
-    @abstractmethod
-    def residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return minus the derivative of each point's loss by each output."""
+    def soft_margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return q with the loss log(1 + exp(-q)) of each point, shape (points,)."""
 
     @abstractmethod
     def residual_direction(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
@@ -76,6 +73,24 @@ class TwoLayerNet(ABC):
     @abstractmethod
     def decision_gradient(self, outputs: FloatArray) -> FloatArray:
         """Return the derivative of the decision by each output, shape (outputs, points)."""
+
+    def losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return the loss of each point, shape (points,)."""
+        return np.logaddexp(0, -self.soft_margins(outputs, targets))
+
+    def log_losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return the logarithm of each loss, also where the loss is too small for a float."""
+        q = self.soft_margins(outputs, targets)
+        return np.where(q > 40, -q, np.log(np.logaddexp(0, -np.minimum(q, 40))))
+
+    def residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return minus the derivative of each point's loss by each output."""
+        q = self.soft_margins(outputs, targets)
+        return expit(-q) * self.residual_direction(outputs, targets)
+
+    def log_residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return the logarithm of the residual of each point's target, shape (points,)."""
+        return -np.logaddexp(0, self.soft_margins(outputs, targets))
 
     @property
     def dim(self) -> int:

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
@@ -118,14 +117,9 @@ class BinaryNet(TwoLayerNet):
         """Return the coarse labels y."""
         return sample.y
 
-    def losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return log(1 + exp(-y f)) of each point."""
-        return np.logaddexp(0, -self.margins(outputs, targets))
-
-    def residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return y sigmoid(-y f), shape (1, points)."""
-        y = targets.astype(outputs.dtype)
-        return y * expit(-y * outputs)
+    def soft_margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return y f of each point: the loss is log(1 + exp(-y f))."""
+        return self.margins(outputs, targets)
 
     def residual_direction(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
         """Return y, shape (1, points)."""

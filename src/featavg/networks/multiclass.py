@@ -174,21 +174,11 @@ class MultiClassNet(TwoLayerNet):
             )
         return sample.cluster
 
-    def losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return -log p = log(1 + Σ exp(f_j - f)) of each point, f being that of its target."""
+    def soft_margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return -log Σ exp(f_j - f) over the other classes, f being that of the target."""
         ahead = _others(outputs - _pick(outputs, targets), targets)
-        largest = np.maximum(ahead.max(axis=0), 0)
-        others = np.exp(ahead - largest).sum(axis=0)
-        # with largest = 0 this is log1p(Σ exp), accurate down to the smallest losses
-        return largest + np.log1p(others + np.expm1(-largest))
-
-    def residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return 1[j is the target] - p_j, shape (k, points)."""
-        residuals = -_softmax(outputs)
-        # 1 - p of the target as the sum of the others: no cancellation where p is nearly 1
-        residuals[targets, np.arange(len(targets))] = 0
-        residuals[targets, np.arange(len(targets))] = -residuals.sum(axis=0)
-        return residuals
+        largest = ahead.max(axis=0)
+        return -(largest + np.log(np.exp(ahead - largest).sum(axis=0)))
 
     def residual_direction(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
         """Return 1 for the target and minus the softmax of the others, shape (k, points)."""

@@ -1,0 +1,326 @@
+"""Theorems 4.5 and 4.7 at the hyper-parameters they are stated for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from featavg import _checks
+from featavg._checks import FloatArray
+from featavg.experiments.base import (
+    Expectation,
+    Experiment,
+    Measurements,
+    Results,
+    Table,
+    parameter,
+)
+from featavg.fastforward import fast_forward
+from featavg.law import MultiCluster, Sample
+from featavg.measures import clean_accuracy
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.binary import BinaryNet
+from featavg.networks.multiclass import MultiClassNet
+from featavg.robustness import exact_radii
+from featavg.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# From this many points on, single precision: the Gram matrix is then the largest object by far.
+_SINGLE_PRECISION_FROM = 8000
+_NETS = ("coarse", "fine")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Assumption 4.3 with its constants, or the poster's initialisation."""
+
+    clusters: int = parameter(3, "k, from which everything else follows")
+    preset: Literal["theorem", "poster"] = parameter(
+        "theorem", "initialisation and learning rate: of Assumption 4.3, or of the poster"
+    )
+    dim_constant: float = parameter(1.0, "d = this · k^10")
+    samples_constant: float = parameter(1.0, "n = this · k^7")
+    width_constant: float = parameter(1.0, "m = this · k")
+    rate_constant: float = parameter(1.0, "eta = this · d^-2 (poster: · d^-1/2)")
+    init_constant: float = parameter(1.0, "sigma² = this · eta · k^-5 (poster: · 1/d, 1/d²)")
+    horizon: float = parameter(100.0, "eta·t to which the 2-class network is trained")
+    fine_horizon: float | None = parameter(
+        None, "eta·t to which the k-class network is trained; by default k^8, as in Theorem 4.7"
+    )
+    tolerance: float = parameter(0.01, "tolerance of fast_forward")
+    times: int = parameter(30, "recorded times, evenly spaced in log-time")
+    test_samples: int = parameter(1000, "fresh points for clean accuracy")
+    radius_samples: int = parameter(60, "fresh points for exact radii")
+
+    def __post_init__(self) -> None:
+        _checks.count("clusters", self.clusters, minimum=2)
+        _checks.choice("preset", self.preset, ("theorem", "poster"))
+        for name in ("test_samples", "radius_samples"):
+            _checks.count(name, getattr(self, name))
+        _checks.count("times", self.times, minimum=3)
+        positive = ["dim_constant", "samples_constant", "width_constant", "rate_constant"]
+        for name in (*positive, "init_constant", "horizon", "tolerance"):
+            _checks.scale(name, getattr(self, name))
+        if self.fine_horizon is not None:
+            _checks.scale("fine_horizon", self.fine_horizon)
+        needed = 2.2 * self.samples**2 * np.dtype(self.dtype).itemsize
+        _checks.memory(f"n = {self.samples:,} points and their Gram matrix", needed)
+
+    @property
+    def dim(self) -> int:
+        """D = k^10."""
+        return round(self.dim_constant * self.clusters**10)
+
+    @property
+    def samples(self) -> int:
+        """N = k^7."""
+        return round(self.samples_constant * self.clusters**7)
+
+    @property
+    def width(self) -> int:
+        """M = k."""
+        return max(1, round(self.width_constant * self.clusters))
+
+    @property
+    def learning_rate(self) -> float:
+        """Eta = d^-2, or d^-1/2."""
+        return self.rate_constant * float(self.dim) ** (-2 if self.preset == "theorem" else -0.5)
+
+    @property
+    def scales(self) -> tuple[float, float]:
+        """The standard deviations of the initial weights and biases."""
+        d = float(self.dim)
+        if self.preset == "poster":
+            return np.sqrt(self.init_constant / d), np.sqrt(self.init_constant) / d
+        both = np.sqrt(self.init_constant * self.learning_rate * float(self.clusters) ** -5)
+        return both, both
+
+    @property
+    def horizons(self) -> tuple[float, float]:
+        """Eta·t for the two networks."""
+        fine = float(self.clusters) ** 8 if self.fine_horizon is None else self.fine_horizon
+        return self.horizon, fine
+
+    @property
+    def dtype(self) -> str:
+        """The precision."""
+        return "float32" if self.samples >= _SINGLE_PRECISION_FROM else "float64"
+
+
+def measure(parameters: Parameters, seed: int) -> Measurements:
+    """Train both networks to their horizons and follow every quantity of the theorems."""
+    data, coarse_rng, fine_rng = np.random.default_rng(seed).spawn(3)
+    law = MultiCluster(clusters=parameters.clusters, dim=parameters.dim)
+    train = law.sample(parameters.samples, rng=data, coordinates="span", dtype=parameters.dtype)
+    test = train.fresh(parameters.test_samples, rng=data)
+    weight_scale, bias_scale = parameters.scales
+    nets: dict[str, TwoLayerNet] = {
+        "coarse": BinaryNet.init(
+            train,
+            width=parameters.width,
+            weight_scale=weight_scale,
+            bias_scale=bias_scale,
+            rng=coarse_rng,
+        ),
+        "fine": MultiClassNet.init(
+            train, width=1, weight_scale=weight_scale, rng=fine_rng, readout="argmax"
+        ),
+    }
+    found: dict[str, object] = {}
+    for name, horizon in zip(_NETS, parameters.horizons, strict=True):
+        run = fast_forward(
+            nets[name],
+            train,
+            learning_rate=parameters.learning_rate,
+            steps=horizon / parameters.learning_rate,
+            tolerance=parameters.tolerance,
+            record=parameters.times,
+        )
+        followed = _follow(run, test, parameters.radius_samples)
+        found |= {f"{name}_{key}": value for key, value in followed.items()}
+        for key in ("ratio", "opposite_share", "active", "accuracy", "distance_share", "radius"):
+            found[f"{name}_final_{key}"] = followed[key][-1]
+    return found
+
+
+def _follow(run: Trajectory, test: Sample, radius_samples: int) -> dict[str, FloatArray]:
+    """Return every quantity at every recorded time but the first."""
+    rows = [_at(run, index, test, radius_samples) for index in range(1, len(run.log_times))]
+    return {key: np.array([row[key] for row in rows]) for key in rows[0]}
+
+
+def _at(run: Trajectory, index: int, test: Sample, radius_samples: int) -> dict[str, float]:
+    """Return the quantities of Theorem 4.5 or 4.7 at one recorded time."""
+    sample, net = run.sample, run.net_at(index)
+    own = _own_centers(net, sample)
+    coefficients = run.feature_coefficients_at(index)
+    mine, others = coefficients[own], np.abs(coefficients[~own])
+    representative = float(mine.mean())
+    # lambda · Σ mu_j / ||mu_j||² over the own centres of each neuron
+    target = representative * (own @ sample.centers) / sample.law.dim
+    deviation = np.linalg.norm(net.weights - target, axis=1).max() * np.sqrt(sample.law.dim)
+    targets = net.targets(sample)
+    fits = (
+        net.neuron_signs[:, None] == sample.y
+        if isinstance(net, BinaryNet)
+        else np.arange(len(net.weights))[:, None] == targets * (len(net.weights) // own.shape[1])
+    )
+    averages = _unit(own @ sample.centers)
+    x, y = test.x[:radius_samples], test.y[:radius_samples]
+    radii = exact_radii(net, x, y)
+    return {
+        "log_time": float(run.log_times[index]),
+        "own_min": float(mine.min()),
+        "own_max": float(mine.max()),
+        "opposite_max": float(others.max()),
+        "ratio": float(mine.max() / mine.min()) if mine.min() > 0 else np.inf,
+        "opposite_share": float(others.max() / representative) if representative > 0 else np.inf,
+        "bias": float(np.abs(net.biases).max()),
+        "margin_spread": float(np.ptp(run.margins[index])),
+        "active": float(run.active[index][fits].mean()),
+        "cosine": float((_unit(net.weights) * averages).sum(axis=1).min()),
+        "distance": float(deviation),
+        "distance_share": float(deviation / representative) if representative > 0 else np.inf,
+        "accuracy": clean_accuracy(net, test.x, test.y),
+        "radius": float(np.median(radii.upper)),
+    }
+
+
+def _own_centers(net: TwoLayerNet, sample: Sample) -> np.ndarray:
+    """Return which centres each neuron is to learn, shape (neurons, clusters)."""
+    if isinstance(net, MultiClassNet):
+        return np.repeat(np.eye(net.classes, dtype=bool), net.width, axis=0)
+    return net.neuron_signs[:, None] == sample.law.signs[None, :]
+
+
+def _unit(rows: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms > 0, norms, 1)
+
+
+def expects(parameters: Parameters) -> list[Expectation]:
+    """Return the items of Theorems 4.5 and 4.7 as numbers at the horizon."""
+    k = parameters.clusters
+    coarse, fine = np.sqrt(parameters.dim / k), np.sqrt(parameters.dim / 2)
+    rows = [
+        Expectation("2-class: own λ, largest over smallest", "coarse_final_ratio", high=1.02),
+        Expectation("2-class: opposite |λ| over own", "coarse_final_opposite_share", high=0.05),
+        Expectation("2-class: own-class activations on", "coarse_final_active", low=1),
+        Expectation("2-class: distance of item 2 over λ", "coarse_final_distance_share", high=0.1),
+        Expectation("2-class: clean accuracy", "coarse_final_accuracy", low=1),
+        Expectation(
+            f"2-class: median radius, theory {coarse:.4g}",
+            "coarse_final_radius",
+            0.95 * coarse,
+            1.05 * coarse,
+        ),
+        Expectation(f"{k}-class: other |λ| over own", "fine_final_opposite_share", high=0.05),
+        Expectation(f"{k}-class: clean accuracy", "fine_final_accuracy", low=1),
+        Expectation(
+            f"{k}-class: median radius, theory {fine:.4g}",
+            "fine_final_radius",
+            0.95 * fine,
+            1.05 * fine,
+        ),
+    ]
+    paper = ("1 ± o(1)", "o(1)", "1", "o(1)", "1", "O(√(d/k))", "o(1)", "1", "Ω(√d)")
+    return [replace(row, paper=text) for row, text in zip(rows, paper, strict=True)]
+
+
+def table(parameters: Parameters, results: Results) -> Table:
+    """Return every quantity at every recorded time."""
+    names = [key.removeprefix("coarse_") for key in results if key.startswith("coarse_")]
+    names = [name for name in names if not name.startswith("final_")]
+    rows = [
+        (seed, 2 if net == "coarse" else parameters.clusters)
+        + tuple(float(results[f"{net}_{name}"][seed, t]) for name in names)
+        for net in _NETS
+        for seed, t in np.ndindex(results[f"{net}_log_time"].shape)
+    ]
+    return Table(("seed", "classes", *names), rows)
+
+
+def plot(parameters: Parameters, results: Results) -> Figure:
+    """Draw what the theorems speak of over log-time, the 2-class network above the other."""
+    from featavg.report import plots
+
+    with plots.style():
+        figure, panels = plots.new_figure(15, 7.6, columns=4, rows=2)
+        for row, name in enumerate(_NETS):
+            series = {
+                key.removeprefix(f"{name}_"): value
+                for key, value in results.items()
+                if key.startswith(f"{name}_") and value.ndim == 2
+            }
+            classes = 2 if name == "coarse" else parameters.clusters
+            scale = parameters.clusters if name == "coarse" else 2
+            colour = plots.COARSE if name == "coarse" else plots.FINE
+            radius = np.sqrt(parameters.dim / scale)
+            _plot_network(panels[4 * row : 4 * row + 4], series, classes, colour, radius)
+        figure.suptitle(
+            f"k = {parameters.clusters}, d = {parameters.dim:,}, n = {parameters.samples:,}, "
+            f"η = {parameters.learning_rate:.3g}, {parameters.preset} preset"
+        )
+    return figure
+
+
+def _plot_network(
+    panels: list[Axes], series: dict[str, FloatArray], classes: int, colour: str, radius: float
+) -> None:
+    from featavg.report import plots
+
+    time = np.exp(series["log_time"][0])
+    coefficients, shares, activity, robustness = panels
+    for key, style, label in (
+        ("own_max", "-", "own λ, largest"),
+        ("own_min", "--", "own λ, smallest"),
+        ("opposite_max", ":", "other |λ|, largest"),
+    ):
+        plots.band(coefficients, time, series[key], color=colour, linestyle=style, label=label)
+    late = time >= 1
+    coefficients.plot(time[late], np.log(time[late]), color=plots.PAPER, label="log(ηt)")
+    coefficients.set(title=f"{classes}-class: coefficients", ylabel="λ")
+    for key, style, label in (
+        ("opposite_share", ":", "other |λ| / own λ"),
+        ("distance_share", "-", "distance of item 2 · √d / λ"),
+        ("bias", "--", "largest |bias|"),
+        ("margin_spread", "-.", "spread of margins"),
+    ):
+        positive = np.where(np.isfinite(series[key]) & (series[key] > 0), series[key], np.nan)
+        if np.isfinite(positive).any():
+            plots.band(shares, time, positive, color=colour, linestyle=style, label=label)
+    shares.set(yscale="log", title=f"{classes}-class: what is o(1)")
+    for key, style, label in (
+        ("active", "-", "own activations on"),
+        ("cosine", "--", "cosine to own centres' average"),
+        ("accuracy", ":", "clean accuracy"),
+    ):
+        plots.band(activity, time, series[key], color=colour, linestyle=style, label=label)
+    activity.set(title=f"{classes}-class: activation, direction, accuracy")
+    plots.band(robustness, time, series["radius"] / radius, color=colour, label="median radius")
+    robustness.axhline(1, color=plots.QUIET, linewidth=0.8)
+    robustness.set(title=f"{classes}-class: exact radius / {radius:.4g}", ylim=(0, None))
+    for panel in panels:
+        panel.set(xscale="log", xlabel="ηt")
+        panel.legend(fontsize=8)
+
+
+EXPERIMENT = Experiment(
+    id="theorem-regime",
+    title="The theorems at their own hyper-parameters",
+    paper="Theorems 4.5 and 4.7",
+    parameters=Parameters(),
+    quick=replace(Parameters(), samples_constant=0.2, times=15, test_samples=300),
+    measure=measure,
+    expects=expects,
+    table=table,
+    plot=plot,
+    seeds=2,
+    quick_seeds=1,
+    in_reproduce=False,
+)
