@@ -18,7 +18,9 @@ def least_norm(A, b):
     if residual < 1e-7:
         return np.inf
     remainder = E @ multipliers - target
-    return float(np.linalg.norm(remainder[:-1] / remainder[-1]))
+    v = -remainder[:-1] / remainder[-1]
+    assert (A @ v <= b + 1e-6 * (1 + np.abs(b))).all(), "the oracle itself has failed"
+    return float(np.linalg.norm(v))
 
 
 def has_interior(A, b):

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 
 import featavg as fa
 from featavg.networks import reference
+from featavg.robustness.bracket import _ClassScalars
 from featavg.robustness.leastdistance import nearest_point
+from featavg.robustness.pieces import Cap, Pieces
+from featavg.robustness.view import AttackView
 from minimal_norm_library import library_norms
 from oracles import argmax_heads, binary_heads, brute_force_radius
 
@@ -33,23 +36,51 @@ def random_net(rng):
     return random_multi(rng, str(rng.choice(["probability", "argmax"])))
 
 
+def odd_networks(rng):
+    """Yield networks that are not in general position, with a point of the same kind."""
+    for style in ("duplicates", "dead", "collinear", "integers", "mixed scales", "far", "shared"):
+        for multi in (False, True):
+            classes, width = int(rng.integers(2, 5)), int(rng.integers(1, 3))
+            neurons, dim = (classes * width if multi else 2 * width), int(rng.integers(1, 6))
+            W, x = rng.standard_normal((neurons, dim)), rng.standard_normal((1, dim))
+            b = rng.standard_normal(neurons) * rng.integers(0, 2)
+            if style == "duplicates":
+                W = W[rng.integers(0, neurons, neurons)]
+            elif style == "dead":
+                W[rng.random(neurons) < 0.4] = 0
+            elif style == "collinear":
+                W = W[:1] * rng.standard_normal((neurons, 1))
+            elif style == "integers":
+                W, b, x = np.round(1.5 * W), np.round(2 * b), np.round(2 * x)
+            elif style == "mixed scales":
+                W = W * 10.0 ** rng.uniform(-3, 3, (neurons, 1))
+            elif style == "far":
+                x = x * 10.0 ** rng.uniform(-3, 4)
+            elif style == "shared":
+                half = neurons // 2
+                W[half : 2 * half], b[half : 2 * half] = W[:half], b[:half]
+            if multi:
+                positive = int(rng.integers(1, classes))
+                yield style, fa.MultiClassNet(W, classes, positive, "argmax"), x
+            else:
+                yield style, fa.BinaryNet(W, b), x
+
+
 def check_perturbations(net, x, y, radii):
     """Each turns the decision, as it is and stretched by 1e-6, and has the claimed norm.
 
-    Left out are points whose only way out is the origin, where a network without biases is silent:
-    it is exact, and there is nothing beyond it.
+    Left out are points whose only way out is a set without interior, such as the origin, where a
+    network without biases is silent: there the score is 0 up to rounding, and not beyond.
     """
     rho = radii.perturbations
-    silent = np.linalg.norm(x + rho, axis=1) < 1e-9 * np.linalg.norm(x, axis=1)
     finite = np.isfinite(radii.upper) & (radii.upper > 0)
-    np.testing.assert_allclose(np.linalg.norm(rho[silent], axis=1), radii.upper[silent])
-    finite &= ~silent
-    norms = np.linalg.norm(rho, axis=1)
-    np.testing.assert_allclose(norms[finite], radii.upper[finite], rtol=5e-5)
-    assert not rho[~finite & ~silent].any()
+    np.testing.assert_allclose(np.linalg.norm(rho, axis=1)[finite], radii.upper[finite], rtol=5e-5)
+    assert not rho[~finite].any()
+    size = np.abs(net.weights).sum() * (np.linalg.norm(x, axis=1) + np.linalg.norm(rho, axis=1))
+    thin = np.abs(net.decision(net.outputs(x + rho))) <= 1e-13 * size
     for stretch in (1, 1 + 1e-6):
         moved = net.predict(x + stretch * rho)
-        np.testing.assert_array_equal(moved[finite], -y[finite])
+        np.testing.assert_array_equal(moved[finite & ~thin], -y[finite & ~thin])
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +125,25 @@ def test_argmax_radii_equal_brute_force_over_all_activation_patterns():
         assert radii.exact.all()
         assert radii.upper[0] == pytest.approx(expected, rel=1e-6)
         check_perturbations(net, x, y, radii)
+
+
+def test_networks_that_are_not_in_general_position():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        for style, net, x in odd_networks(rng):
+            y = net.predict(x)
+            if 0 < abs(net.score(x)[0]) < 1e-13 * np.abs(net.weights).sum() * np.abs(x).sum():
+                continue  # neurons of both sides cancel, and rounding has decided
+            radii = fa.exact_radii(net, x, y)
+            binary = isinstance(net, fa.BinaryNet)
+            heads = binary_heads(net.width, y[0]) if binary else argmax_heads(net, y[0])
+            expected = brute_force_radius(net.weights, net.biases, heads, x[0], y[0])
+            everywhere = np.abs(net.score(10 * rng.standard_normal((500, net.dim))))
+            if y[0] == -1 and everywhere.max() < 1e-12:  # zero, up to rounding the oracle trusts in
+                expected = np.inf
+            assert radii.exact.all(), style
+            assert radii.upper[0] == pytest.approx(expected, rel=1e-6, abs=1e-9), style
+            check_perturbations(net, x, y, radii)
 
 
 def test_probability_brackets_hold_what_a_fine_grid_of_the_plane_finds():
@@ -156,6 +206,40 @@ def test_a_side_that_cannot_win_has_infinite_radii_on_the_other():
     assert curve.accuracy[0] == curve.certified[0] == 1
 
 
+def test_a_way_out_much_further_than_the_kinks_is_found():
+    """By hand: silence in x1 is reached only at x1 = -1e-3, but f <= 0 needs x1 = 10.001."""
+    small = 1e-6
+    net = fa.BinaryNet([[0, 1], [0, -1], [small, 0], [0, 0]], [1e-3 * small, 0, -10 * small, -1])
+    radii = fa.exact_radii(net, [[0.0, 0.0]], [1])
+    expected = brute_force_radius(net.weights, net.biases, binary_heads(2, 1), np.zeros(2), 1)
+    assert radii.upper[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_single_precision_networks_have_perturbations_that_turn_them():
+    rng = np.random.default_rng(7)
+    W, x = rng.standard_normal((10, 800)), rng.standard_normal((50, 800))
+    net = fa.BinaryNet(W.astype(np.float32))
+    x = x.astype(np.float32)
+    y = net.predict(x)
+    radii = fa.exact_radii(net, x, y)
+    twin = fa.exact_radii(fa.BinaryNet(net.weights.astype(np.float64)), x.astype(np.float64), y)
+    np.testing.assert_allclose(radii.upper, twin.upper, rtol=1e-6)
+    check_perturbations(fa.BinaryNet(net.weights.astype(np.float64)), x, y, radii)
+
+
+@pytest.mark.parametrize("net", [None, "net", np.ones((2, 2))])
+def test_what_is_no_network_is_refused(net):
+    with pytest.raises(fa.InputError, match="net must be a BinaryNet or a MultiClassNet"):
+        fa.exact_radii(net, [[1.0]], [1])
+
+
+def test_scales_that_floats_cannot_square_are_refused():
+    with pytest.raises(fa.InputError, match="weights must have a size from 1e-100"):
+        fa.exact_radii(fa.MultiClassNet(1e-200 * np.eye(2), 2), [[1.0, 2.0]], [1])
+    with pytest.raises(fa.InputError, match="pre-activations must have a size"):
+        fa.exact_radii(fa.BinaryNet(np.eye(2)), [[1e-200, 2e-200]], [1])
+
+
 def test_equal_neurons_on_both_sides_never_make_a_positive_score():
     net = fa.BinaryNet([[1.0, 2.0], [1.0, 2.0]])
     assert np.isinf(fa.exact_radii(net, [[1.0, 1.0]], [-1]).upper[0])
@@ -170,7 +254,7 @@ def test_wrong_points_have_radius_zero(rng):
 
 
 @pytest.mark.parametrize("readout", ["binary", "argmax"])
-@pytest.mark.parametrize("factor", [1e-6, 1e6, 1e-150, 1e150])
+@pytest.mark.parametrize("factor", [1e-6, 1e6, 1e-200, 1e200])
 def test_radii_do_not_depend_on_the_scale_of_the_network(readout, factor):
     rng = np.random.default_rng(5)
     W, b, x = rng.standard_normal((8, 5)), rng.standard_normal(8), rng.standard_normal((30, 5))
@@ -301,6 +385,44 @@ def test_fifteen_neurons_a_side_are_exact_too():
 
 
 # --- the parts
+
+
+@settings(deadline=None)
+@given(SEEDS)
+def test_reach_holds_every_point_of_the_cap(seed):
+    rng = np.random.default_rng(seed)
+    dim = int(rng.integers(1, 6))
+    pieces = Pieces(rng.standard_normal((5, dim)), rng.standard_normal(5), (), 1.0)
+    normal = rng.standard_normal(dim)
+    normal /= np.linalg.norm(normal)
+    cap = Cap(2.0, normal, float(rng.uniform(0, 2)))
+    low, high = pieces.reach(np.arange(5), cap)
+    v = rng.standard_normal((4000, dim))
+    v *= 2 * rng.random((4000, 1)) ** (1 / dim) / np.linalg.norm(v, axis=1, keepdims=True)
+    t = v @ normal
+    inside = np.vstack([v[t >= cap.distance], cap.distance * normal, 2 * normal])
+    u = pieces.z + inside @ pieces.V.T
+    assert (u >= low - 1e-9).all()
+    assert (u <= high + 1e-9).all()
+
+
+@settings(deadline=None)
+@given(SEEDS)
+def test_costs_of_class_outputs_are_below_the_norm(seed):
+    """The inequality behind the bracket: the sum of d (change of a class)² is at most |rho|²."""
+    rng = np.random.default_rng(seed)
+    net = random_multi(rng, "probability")
+    weights = net.weights.copy()
+    weights[rng.random(len(weights)) < 0.2] = 0
+    net = fa.MultiClassNet(weights, net.classes, net.positive)
+    x = rng.standard_normal((1, net.dim))
+    rho = rng.standard_normal((200, net.dim)) * 10.0 ** rng.uniform(-2, 2, (200, 1))
+    view = AttackView.of(net, x, net.predict(x))
+    scalars = _ClassScalars.of(net, view)
+    moved = AttackView.of(net, x + rho, np.ones(200, dtype=int))
+    change = _ClassScalars.of(net, moved).z - scalars.z
+    spent = (scalars.cost[:, None] * np.square(change)).sum(axis=0)
+    assert (spent <= np.square(rho).sum(axis=1) * (1 + 1e-9)).all()
 
 
 @settings(deadline=None)

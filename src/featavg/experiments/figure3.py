@@ -18,8 +18,10 @@ from featavg.experiments.base import (
     parameter,
 )
 from featavg.experiments.setting import SyntheticSetting
+from featavg.networks.base import TwoLayerNet
 from featavg.paper import figure3_curve
 from featavg.robustness import RobustCurve, averaged_direction, half_radius, robust_curve
+from featavg.robustness.radii import relative_gap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,9 +67,9 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     pair = parameters.train(seed)
     test, radii = pair.test, parameters.grid
 
-    def attacked(net: object, objective: str) -> RobustCurve:
+    def attacked(net: TwoLayerNet, objective: str) -> RobustCurve:
         return robust_curve(
-            net,  # type: ignore[arg-type]
+            net,
             test.x,
             test.y,
             radii=radii,
@@ -104,7 +106,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         "fine_argmax_radius": np.median(argmax.broken_at),
         "fine_radius_lower": np.median(fine.safe_until),
         "fine_radius_upper": np.median(fine.broken_at),
-        "fine_gap": np.median(_relative_gap(fine)),
+        "fine_gap": np.median(relative_gap(fine.safe_until, fine.broken_at)),
         "smallest_gain": (curves["fine_lower"] - curves["coarse_exact"]).min(),
         "pgd_overstates_least": overstated.min(),
         "pgd_overstates_most": overstated.max(),
@@ -246,13 +248,6 @@ def _plot_overstated(axes: Axes, parameters: Parameters, results: Results) -> No
 def is_paper_data(parameters: SyntheticSetting) -> bool:
     """Return whether the data are those of the paper, so that its curves can be compared."""
     return parameters.law == SyntheticSetting().law
-
-
-def _relative_gap(curve: RobustCurve) -> FloatArray:
-    known = np.isfinite(curve.broken_at) & (curve.broken_at > 0)
-    gap = np.where(curve.broken_at == curve.safe_until, 0.0, 1.0)
-    gap[known] = 1 - curve.safe_until[known] / curve.broken_at[known]
-    return gap
 
 
 EXPERIMENT = Experiment(

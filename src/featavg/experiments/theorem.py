@@ -237,8 +237,11 @@ def table(parameters: Parameters, results: Results) -> Table:
     names = [key.removeprefix("coarse_") for key in results if key.startswith("coarse_")]
     names = [name for name in names if not name.startswith("final_")]
     rows = [
-        (seed, 2 if net == "coarse" else parameters.clusters)
-        + tuple(float(results[f"{net}_{name}"][seed, t]) for name in names)
+        (
+            seed,
+            2 if net == "coarse" else parameters.clusters,
+            *(float(results[f"{net}_{name}"][seed, t]) for name in names),
+        )
         for net in _NETS
         for seed, t in np.ndindex(results[f"{net}_log_time"].shape)
     ]

@@ -93,6 +93,11 @@ class TwoLayerNet(ABC):
         return -np.logaddexp(0, self.soft_margins(outputs, targets))
 
     @property
+    def decides_by_order(self) -> bool:
+        """Whether only the order of the outputs decides, so that their scale does not matter."""
+        return True
+
+    @property
     def dim(self) -> int:
         """The number of coordinates of the points it takes."""
         return int(self.weights.shape[1])

@@ -124,6 +124,11 @@ class MultiClassNet(TwoLayerNet):
         return np.zeros(len(self.weights), self.weights.dtype)
 
     @property
+    def decides_by_order(self) -> bool:
+        """Whether the largest output alone decides: not for the probability readout."""
+        return self.readout == "argmax"
+
+    @property
     def second_layer(self) -> FloatArray:
         """The fixed layer: 1/h where a neuron belongs to a class, shape (k, k·h)."""
         blocks = np.repeat(np.eye(self.classes), self.width, axis=1) / self.width

@@ -129,7 +129,7 @@ class Pgd:
         points, inside = len(self.view.y), self.view.span.weights.shape[1]
         success = np.zeros(points, dtype=bool)
         found = np.zeros((inside, points))
-        wrong = self.view.turned(self.view.margin(found))
+        wrong = self.view.turned(found)
         if unbroken is None:
             unbroken = np.ones(points, dtype=bool)
         success[wrong & unbroken] = True
@@ -155,7 +155,8 @@ class Pgd:
         for step in range(self._steps + 1):
             z = view.preactivations(u)
             outputs = view.outputs(z)
-            new = view.turned(view.y * view.net.decision(outputs)) & ~broken
+            margin = view.y * view.net.decision(outputs)
+            new = view.turned_at(z, margin, u) & ~broken
             best[:, new] = u[:, new]
             broken |= new
             if step == self._steps or broken.all():
@@ -243,6 +244,8 @@ def direction_attack(
 
 def check_points(net: TwoLayerNet, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, IntArray]:
     """Return points and labels that fit each other and the network."""
+    if not isinstance(net, TwoLayerNet):
+        raise InputError(f"net must be a BinaryNet or a MultiClassNet; got {net!r}.")
     points = _checks.matrix("x", x, columns=net.dim)
     return points, _checks.signs("y", y, length=len(points))
 

@@ -126,10 +126,10 @@ def robust_curve(
         The radii, in any order.
     method : {"auto", "exact", "bracket", "minimal-norm", "pgd", "direction"}
         "exact" computes the curve itself, for a `BinaryNet` or the argmax readout; "bracket"
-        certifies it from both sides, for the probability readout; "auto" takes the one that
-        applies. The others are attacks, which bound it from above only: "minimal-norm" is the best
-        of DDN and FMN, "pgd" attacks at each radius and needs `rng`, "direction" moves all points
-        along one `direction`.
+        certifies it from both sides, for any network; "auto" takes "exact" where it can be had.
+        The others are attacks, which bound it from above only: "minimal-norm" is the best of DDN
+        and FMN, "pgd" attacks at each radius and needs `rng`, "direction" moves all points along
+        one `direction`.
     objective : {"readout", "cross-entropy"}
         What "pgd" lowers, see `pgd`. Report both for a network of many classes, and conclude from
         the `worst` of them.

@@ -18,8 +18,9 @@ from featavg.progress import ProgressReporter
 from featavg.robustness.attacks import check_points
 from featavg.robustness.bracket import log_odds_lower_bound
 from featavg.robustness.minimal_norm import Best, attack_all, start_from
+from featavg.robustness.pieces import Contest
 from featavg.robustness.radii import Radii
-from featavg.robustness.search import Contest, ContestSearch, Found
+from featavg.robustness.search import ContestSearch, Found
 from featavg.robustness.view import AttackView
 
 # A perturbation has to turn the decision as it is and when stretched by this.
@@ -28,6 +29,9 @@ _STRETCH = 1 + 1e-6
 _WORTH_SHARING = 1.5
 _POINTS_AT_ONCE = 32
 _STARTS = 2
+_LARGEST_OUTPUT = 50.0
+# A radius below this, relative to the pre-activations, is rounding.
+_NOTHING = 1e-15
 # Where the bound of the log-odds leaves more than this, the plain one is tried as well.
 _WIDE_GAP = 0.05
 
@@ -111,6 +115,9 @@ class _Task:
         found = search.run(max_nodes)
         if found.point is None:
             return found
+        largest = np.linalg.norm(self.weights, axis=1).max()
+        if found.upper * largest <= _NOTHING * np.abs(self.z).max():  # the point is on the boundary
+            return Found(0.0, 0.0, np.zeros_like(found.point))
         return Found(found.lower, found.upper, self._inside(search, found.point))
 
     def _inside(self, search: ContestSearch, point: FloatArray) -> FloatArray:
@@ -123,10 +130,12 @@ class _Task:
 
     def _turns(self, point: FloatArray) -> bool:
         values = np.maximum(self.z + self.weights @ point, 0)
+        rounding = 1e-15 * float(np.abs(self.z).sum() + values.sum())
         for contest in self.contests:
             total = contest.lead + values[contest.challengers].sum()
-            rivals = [values[group].sum() for group in contest.rivals]
-            if all(rival < total if contest.strict else rival <= total for rival in rivals):
+            if contest.strict:
+                total -= rounding
+            if all(values[group].sum() <= total for group in contest.rivals):
                 return True
         return False
 
@@ -243,8 +252,9 @@ def _small_outputs_tasks(
     r"""Return searches that bound the log-odds from below, tightly where outputs are small.
 
     For outputs from 0 to F, :math:`1 + f \le e^f \le 1 + s f` with :math:`s = (e^F - 1)/F`, so
-    where the log-odds turn, :math:`\sum_P f_j \le s \sum_Q f_l + |Q| - |P|`. Outputs above F are
-    out of reach within the radius that is known.
+    where the log-odds turn, :math:`\sum_P f_j \le s \sum_Q f_l + |Q| - |P|`. F is what can be
+    reached within the radius that is known, but no more than 50: where some opposing output is
+    larger, the inequality holds all the more, no own output being above it by more than log|Q|.
     """
     tasks = []
     norms = np.linalg.norm(view.span.weights, axis=1)
@@ -252,8 +262,10 @@ def _small_outputs_tasks(
         sign = int(view.y[i])
         lead = float(net.width * -sign * net.class_signs.sum())
         contest = _sides_contest(net, sign, lead)
-        reach = np.maximum(view.z[:, i] + min(best.norm[i], 1e300) * norms, 0)
-        largest = min(float((view.A @ reach)[net.class_signs == -sign].max()), 50.0)
+        largest = _LARGEST_OUTPUT
+        if np.isfinite(best.norm[i]):
+            reach = np.maximum(view.z[:, i] + best.norm[i] * norms, 0)
+            largest = min(float((view.A @ reach)[net.class_signs == -sign].max()), largest)
         factor = np.ones(len(norms))
         factor[contest.challengers] = np.expm1(largest) / largest if largest > 0 else 1.0
         tasks.append(

@@ -13,6 +13,8 @@ from featavg._checks import FloatArray
 # Distances are handed over in units of the one that is looked for, so absolute tolerances do.
 _TOLERANCE = 1e-11
 _NO_LOWER_BOUND = 1e30
+# What is further away than this cannot be told from what is not there.
+_FAR = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +26,8 @@ class NearestPoint:
     point : array or None
         The nearest point; None if there is none nearer than the cutoff.
     distance : float
-        A distance that no point of the polyhedron falls short of, proved by duality.
+        A distance that no point of the polyhedron falls short of, proved by duality; infinity
+        where it is proved to be empty.
     """
 
     point: FloatArray | None
@@ -66,17 +69,20 @@ def nearest_point(A: FloatArray, b: FloatArray, cutoff: float = np.inf) -> Neare
     distance = _proved_distance(A, b, np.maximum(info["lam"], 0))
     if flag == 1 and (A @ point <= b + 1e-10).all() and np.linalg.norm(point) <= distance + 1e-8:
         return NearestPoint(point, distance)
-    if flag == -1 and distance >= min(cutoff, 1e6):
+    if flag == -1 and distance >= min(cutoff, _FAR):
         return NearestPoint(None, distance)
     return _second_opinion(A, b, cutoff)
 
 
 def _proved_distance(A: FloatArray, b: FloatArray, multipliers: FloatArray) -> float:
-    gain = -float(b @ multipliers)
+    """Return the distance that multipliers prove; infinity where they prove that there is none."""
+    gain, size = -float(b @ multipliers), float(multipliers.sum())
     if gain <= 0:
         return 0.0
     norm = float(np.linalg.norm(multipliers @ A))
-    return gain / norm if norm > 1e-14 * gain else np.inf
+    if norm <= 1e-13 * size:  # zero up to rounding (Farkas), if the gain is not rounding as well
+        return np.inf if gain > 1e-12 * float(np.abs(b) @ multipliers) else 0.0
+    return gain / norm
 
 
 def _second_opinion(A: FloatArray, b: FloatArray, cutoff: float) -> NearestPoint:
@@ -86,8 +92,8 @@ def _second_opinion(A: FloatArray, b: FloatArray, cutoff: float) -> NearestPoint
     target[-1] = 1
     multipliers, residual = nnls(stacked, target, maxiter=100 * A.shape[0])
     distance = _proved_distance(A, b, multipliers)
-    if residual < 1e-7:  # the nearest point would be at a distance of 1/residual
-        return NearestPoint(None, np.inf)
+    if residual * _FAR < 0.1:  # the nearest point would be at a distance of 1/residual
+        return NearestPoint(None, distance)
     remainder = stacked @ multipliers - target
     point = -remainder[:-1] / remainder[-1]
     if np.linalg.norm(point) > cutoff:

@@ -16,6 +16,7 @@ from featavg.robustness.radii import Radii
 from featavg.robustness.view import AttackView
 
 _BISECTIONS = 40
+_RAYS = 32
 
 
 def minimal_norm(
@@ -83,12 +84,12 @@ class Best:
     def of(cls, view: AttackView) -> Best:
         """Start with nothing found; points that are wrong already need nothing."""
         u = np.zeros((view.span.weights.shape[1], len(view.y)))
-        wrong = view.turned(view.margin(u))
+        wrong = view.turned(u)
         return cls(np.where(wrong, 0.0, np.inf), u)
 
     def offer(self, view: AttackView, u: FloatArray) -> BoolArray:
         """Take what turns the decision with a smaller norm; return where anything turns it."""
-        turned = view.turned(view.margin(u))
+        turned = view.turned(u)
         norm = np.linalg.norm(u, axis=0)
         better = turned & (norm < self.norm)
         self.norm[better] = norm[better]
@@ -141,7 +142,7 @@ def _shrink(view: AttackView, best: Best) -> None:
     low, high = np.zeros(len(view.y)), np.ones(len(view.y))
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        turned = view.turned(view.margin(end * middle))
+        turned = view.turned(end * middle)
         high = np.where(turned, middle, high)
         low = np.where(turned, low, middle)
     best.offer(view, end * high)
@@ -158,6 +159,11 @@ def _unit_length(view: AttackView) -> FloatArray:
     fallback = np.nanmedian(kinks, axis=0) if (norms > 0).any() else np.ones(len(view.y))
     length = np.where(slope > 0, np.abs(margin) / np.where(slope > 0, slope, 1), fallback)
     return np.where(length > 0, length, 1.0)
+
+
+def _positive(lengths: FloatArray) -> FloatArray:
+    """Return lengths with 1 for 0, to divide by."""
+    return np.where(lengths > 0, lengths, 1.0)
 
 
 def _directions(gradient: FloatArray) -> FloatArray:
@@ -177,7 +183,7 @@ def _ddn(view: AttackView, best: Best, steps: int, shrink: float = 0.05) -> None
     for step in range(steps):
         _, gradient = view.margin_and_gradient(u)
         u = u + unit * _annealed(1.0, 0.01, step, steps) * _directions(gradient)
-        u *= norm / np.maximum(np.linalg.norm(u, axis=0), 1e-300)
+        u *= norm / _positive(np.linalg.norm(u, axis=0))
         turned = best.offer(view, u)
         norm *= np.where(turned, 1 - shrink, 1 + shrink)
 
@@ -203,7 +209,7 @@ def _fmn(view: AttackView, best: Best, steps: int, start: FloatArray | None) -> 
         norm = np.where(turned, np.minimum(norm * (1 - shrink), own.norm), grown)
         norm = np.where(np.isfinite(norm) & (norm > 0), norm, unit)
         u = u + unit * _annealed(1.0, 0.01, step, steps) * _directions(gradient)
-        u *= np.minimum(1, norm / np.maximum(np.linalg.norm(u, axis=0), 1e-300))
+        u *= np.minimum(1, norm / _positive(np.linalg.norm(u, axis=0)))
     own.offer(view, u)
     best.offer(view, own.u)
 
@@ -215,7 +221,7 @@ def _other_points(view: AttackView, x: FloatArray, starts: int) -> list[FloatArr
     """
     inside = (x @ view.span.basis).T.astype(np.float64)
     outputs = view.outputs(view.z)
-    right = ~view.turned(view.margin(np.zeros_like(inside)))
+    right = ~view.turned(np.zeros_like(inside))
     kind = outputs.argmax(axis=0)  # all 0 for a binary network
     squares = np.square(inside).sum(axis=0)
     found: list[FloatArray] = [np.zeros_like(inside) for _ in range(starts)]
@@ -246,8 +252,13 @@ def start_from(
     some = view.subset(which)
     own = Best(best.norm[which].copy(), best.u[:, which].copy())
     start = np.stack([np.zeros(len(best.u)) if p is None else p for p in points], axis=1)
-    for stretch in (1.0, 1.1, 1.5, 3.0):
+    for stretch in 1.2 ** np.arange(20):
         own.offer(some, start * stretch)
+    rays = np.random.default_rng(0).standard_normal((_RAYS, len(best.u), 1))
+    lengths = _unit_length(some)
+    for ray in rays / np.linalg.norm(rays, axis=1, keepdims=True):
+        for factor in 2.0 ** np.arange(-1, 6):
+            own.offer(some, factor * lengths * ray)
     _fmn(some, own, 100, np.where(np.isfinite(own.norm), own.u, start))
     follow_boundary(some, own)
     best.norm[which], best.u[:, which] = own.norm, own.u

@@ -27,7 +27,8 @@ class Radii:
     perturbations : array of shape (points, coordinates)
         Perturbations that turn the decision, as they are and stretched by up to a millionth. Their
         norm is `upper`, or a few millionths above where `upper` is the limit of such norms. Zero
-        where none is needed or none is known.
+        where none is needed or none is known. (Where the turned decision has no interior, such as
+        the one silent point of a network without biases, it is that point up to rounding.)
     """
 
     lower: FloatArray
@@ -42,10 +43,7 @@ class Radii:
     @property
     def gap(self) -> FloatArray:
         """The relative gap (upper - lower) / upper of each point; 0 where the radius is exact."""
-        finite = np.isfinite(self.upper) & (self.upper > 0)
-        gap = np.where(self.exact, 0.0, 1.0)
-        gap[finite] = (self.upper[finite] - self.lower[finite]) / self.upper[finite]
-        return gap
+        return relative_gap(self.lower, self.upper)
 
     def __len__(self) -> int:
         return len(self.upper)
@@ -54,3 +52,17 @@ class Radii:
         lower, upper = float(np.median(self.lower)), float(np.median(self.upper))
         median = f"{upper:.4g}" if lower == upper else f"from {lower:.4g} to {upper:.4g}"
         return f"Radii({len(self)} points, {int(self.exact.sum())} exact, median radius {median})"
+
+
+def relative_gap(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return (upper - lower) / upper, 0 where they are equal and 1 where upper is infinite.
+
+    Examples
+    --------
+    >>> relative_gap(np.array([1.0, 0.0, 3.0, np.inf]), np.array([2.0, 0.0, np.inf, np.inf]))
+    array([0.5, 0. , 1. , 0. ])
+    """
+    gap = np.where(lower == upper, 0.0, 1.0)
+    finite = np.isfinite(upper) & (upper > 0)
+    gap[finite] = 1 - lower[finite] / upper[finite]
+    return gap

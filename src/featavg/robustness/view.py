@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from featavg._checks import BoolArray, FloatArray, IntArray
+from featavg._checks import BoolArray, FloatArray, InputError, IntArray
 from featavg.networks.base import TwoLayerNet
+
+# Squares of what is smaller than this, or larger than its inverse, leave what a float can hold.
+_SMALLEST = 1e-100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,8 +60,24 @@ class AttackView:
 
     @classmethod
     def of(cls, net: TwoLayerNet, x: FloatArray, y: IntArray) -> AttackView:
-        """Return the view of checked points."""
-        z = net.preactivations(x).astype(np.float64)
+        """Return the view of checked points, in double precision.
+
+        Where the decision does not depend on the scale of the network, its weights are scaled to
+        order 1 first.
+        """
+        W: FloatArray = net.weights.astype(np.float64)
+        b: FloatArray = net.biases.astype(np.float64)
+        largest = float(np.abs(W).max())
+        if largest > 0 and net.decides_by_order:
+            net = net.with_parameters(W / largest, b / largest)
+            W, b, largest = net.weights, net.biases, 1.0
+        z = W @ x.astype(np.float64).T + b[:, None]
+        for name, size in (("weights", largest), ("pre-activations", float(np.abs(z).max()))):
+            if size and not _SMALLEST <= size <= 1 / _SMALLEST:
+                raise InputError(
+                    f"{name} must have a size from {_SMALLEST:g} to {1 / _SMALLEST:g} for radii to "
+                    f"be computed; got {size:g}."
+                )
         return cls(net, WeightSpan.of(net), z, y, net.second_layer.astype(np.float64))
 
     def subset(self, which: IntArray) -> AttackView:
@@ -89,15 +107,20 @@ class AttackView:
         by_output = self.y * self.net.decision_gradient(outputs)
         return self.y * self.net.decision(outputs), self.gradient(by_output, z)
 
-    def turned(self, margin: FloatArray) -> BoolArray:
-        """Return where a margin means the wrong decision: at 0 the decision is -1.
+    def turned(self, u: FloatArray) -> BoolArray:
+        """Return where a perturbation turns the decision."""
+        z = self.preactivations(u)
+        return self.turned_at(z, self.y * self.net.decision(self.outputs(z)), u)
 
-        To turn a -1 the score has to be above 0, and by more than rounding: where the network is
-        silent it is 0 up to rounding, and not turned.
+    def turned_at(self, z: FloatArray, margin: FloatArray, u: FloatArray) -> BoolArray:
+        """Return where the decision is turned, given what `turned` would compute first.
+
+        By more than rounding: at a score of 0 the decision is -1, and where the network is silent,
+        or where neurons of both sides cancel, it is 0 up to rounding. Only in silence, where no
+        rounding takes part, 0 turns a +1.
         """
-        return np.where(self.y == 1, margin <= 0, margin < -self._rounding)
-
-    @cached_property
-    def _rounding(self) -> FloatArray:
-        """What rounding makes of a score of 0, shape (points,)."""
-        return 1e-14 * np.abs(self.A).max() * np.abs(self.z).sum(axis=0)
+        norms = np.linalg.norm(self.span.weights, axis=1)
+        size = np.abs(self.z).sum(axis=0) + norms.sum() * np.linalg.norm(u, axis=0)
+        rounding = 1e-14 * np.abs(self.A).max() * size
+        silent = (z <= 0).all(axis=0)
+        return (margin < -rounding) | ((self.y == 1) & silent & (margin <= 0))
