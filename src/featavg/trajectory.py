@@ -204,5 +204,5 @@ def _number(log: float) -> str:
     """Return a number given by its logarithm as text, however large or small it is."""
     if -690 < log < 690:
         return f"{np.exp(log):.4g}"
-    exponent = np.floor(log / np.log(10))
+    exponent = np.floor(log / np.log(10) + 1e-4)  # what rounds to 10.000 is 1.000
     return f"{10 ** (log / np.log(10) - exponent):.3f}e{exponent:+.0f}"

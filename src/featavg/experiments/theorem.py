@@ -318,7 +318,7 @@ EXPERIMENT = Experiment(
     title="The theorems at their own hyper-parameters",
     paper="Theorems 4.5 and 4.7",
     parameters=Parameters(),
-    quick=replace(Parameters(), samples_constant=0.2, times=15, test_samples=300),
+    quick=replace(Parameters(), samples_constant=0.5, times=8, test_samples=300, radius_samples=20),
     measure=measure,
     expects=expects,
     table=table,

@@ -116,7 +116,8 @@ class Pgd:
         self._restarts = _checks.count("restarts", restarts)
         self._objective = _checks.choice("objective", objective, OBJECTIVES)
         self._dim = x.shape[1]
-        self.view = AttackView.of(net, x, y)
+        # as it is: the cross-entropy depends on the scale of the network
+        self.view = AttackView.of(net, x, y, scaled=False)
         self._targets = self._fine_targets(fine_labels)
 
     def run(

@@ -59,16 +59,16 @@ class AttackView:
     A: FloatArray
 
     @classmethod
-    def of(cls, net: TwoLayerNet, x: FloatArray, y: IntArray) -> AttackView:
+    def of(cls, net: TwoLayerNet, x: FloatArray, y: IntArray, *, scaled: bool = True) -> AttackView:
         """Return the view of checked points, in double precision.
 
-        Where the decision does not depend on the scale of the network, its weights are scaled to
-        order 1 first.
+        With `scaled`, the weights are scaled to order 1 first, where the decision does not depend
+        on it.
         """
         W: FloatArray = net.weights.astype(np.float64)
         b: FloatArray = net.biases.astype(np.float64)
         largest = float(np.abs(W).max())
-        if largest > 0 and net.decides_by_order:
+        if scaled and largest > 0 and net.decides_by_order:
             net = net.with_parameters(W / largest, b / largest)
             W, b, largest = net.weights, net.biases, 1.0
         z = W @ x.astype(np.float64).T + b[:, None]
