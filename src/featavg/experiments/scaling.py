@@ -1,0 +1,203 @@
+"""How fast the o(1) of the theorems vanishes: with k, with d at fixed n, with n at fixed d."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from featavg import _checks
+from featavg._checks import FloatArray
+from featavg.experiments.base import (
+    Expectation,
+    Experiment,
+    Measurements,
+    Results,
+    Table,
+    parameter,
+)
+from featavg.fastforward import fast_forward
+from featavg.law import MultiCluster
+from featavg.networks.binary import BinaryNet
+from featavg.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_QUANTITIES = {
+    "ratio": "own λ: largest / smallest - 1",
+    "opposite": "opposite |λ| / own λ",
+    "distance": "distance to f_FA / λ (Theorem 4.6)",
+}
+_SWEEPS = ("clusters", "dim", "samples")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """The middle of the three sweeps; each varies one of clusters, dim and samples."""
+
+    clusters: int = parameter(4, "k, where it is not varied")
+    dim: int = parameter(10**8, "d, where it is not varied")
+    samples: int = parameter(400, "n, where it is not varied")
+    horizon: float = parameter(100.0, "eta·t")
+    tolerance: float = parameter(0.02, "tolerance of fast_forward")
+    points: int = parameter(6, "values in each sweep")
+
+    def __post_init__(self) -> None:
+        _checks.count("clusters", self.clusters, minimum=2)
+        for name in ("dim", "samples"):
+            _checks.count(name, getattr(self, name))
+        _checks.count("points", self.points, minimum=2)
+        for name in ("horizon", "tolerance"):
+            _checks.scale(name, getattr(self, name))
+
+    def values(self, sweep: str) -> list[int]:
+        """Return the values of what is varied, evenly spaced on a logarithmic axis."""
+        middle = int(getattr(self, sweep))
+        low, high = {
+            "clusters": (2, 3 * middle),
+            "dim": (10 * (self.samples + 10 * self.clusters), max(middle, 10**6)),
+            "samples": (middle / 4, 4 * middle),
+        }[sweep]
+        return sorted({round(v) for v in np.geomspace(low, high, self.points)})
+
+
+def measure(parameters: Parameters, seed: int) -> Measurements:
+    """Train at every value of every sweep."""
+    found: dict[str, FloatArray] = {}
+    for sweep in _SWEEPS:
+        values = parameters.values(sweep)
+        rows = [_train(replace(parameters, **{sweep: value}), seed) for value in values]
+        found[f"{sweep}_values"] = np.array(values, dtype=np.float64)
+        for name in _QUANTITIES:
+            series = np.array([row[name] for row in rows])
+            found[f"{sweep}_{name}"] = series
+            found[f"{sweep}_{name}_slope"] = np.array(_slope(found[f"{sweep}_values"], series))
+    return found
+
+
+def _train(parameters: Parameters, seed: int) -> dict[str, float]:
+    """Train one network at the theorem's learning rate and initialisation."""
+    k, d = parameters.clusters, parameters.dim
+    rng = np.random.default_rng([seed, k, d, parameters.samples])
+    law = MultiCluster(clusters=k, dim=d)
+    train = law.sample(parameters.samples, rng=rng, coordinates="span", reserve=2 * k)
+    learning_rate = float(d) ** -2
+    scale = np.sqrt(learning_rate * float(k) ** -5)
+    net = BinaryNet.init(train, width=k, weight_scale=scale, bias_scale=scale, rng=rng)
+    run = fast_forward(
+        net,
+        train,
+        learning_rate=learning_rate,
+        steps=parameters.horizon / learning_rate,
+        tolerance=parameters.tolerance,
+        record=2,
+    )
+    return _deviations(run)
+
+
+def _deviations(run: Trajectory) -> dict[str, float]:
+    r"""Return how far a trained network is from the averaging one.
+
+    The distance is an upper bound of that of Theorem 4.6: on the sphere of radius
+    :math:`\sqrt d`, with :math:`\sigma_s` the sum of the centres of a side,
+    :math:`|f - C f_{FA}| \le \frac1m \sum_r (\|w_r - C\sigma_s\|\sqrt d + |b_r|)`, at the C that
+    fits best.
+    """
+    sample, net = run.sample, run.net
+    law = sample.law
+    own = net.neuron_signs[:, None] == law.signs[None, :]
+    coefficients = run.feature_coefficients_at(-1)
+    mine = coefficients[own]
+    sums = (own @ sample.centers).astype(np.float64)
+    C = float((net.weights * sums).sum() / np.square(sums).sum())
+    rest = np.linalg.norm(net.weights - C * sums, axis=1) * np.sqrt(law.dim) + np.abs(net.biases)
+    return {
+        "ratio": float(mine.max() / mine.min() - 1),
+        "opposite": float(np.abs(coefficients[~own]).max() / mine.mean()),
+        "distance": float(2 * rest.mean() / mine.mean()),
+    }
+
+
+def _slope(x: FloatArray, y: FloatArray) -> float:
+    """Return the slope of the fitted line on logarithmic axes."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+
+
+def expects(_: Parameters) -> list[Expectation]:
+    """Return the slopes; the paper says only that the quantities vanish with k."""
+    names = {"clusters": "k", "dim": "d", "samples": "n"}
+    rows = [
+        Expectation(
+            f"slope in {names[sweep]} of {text}", f"{sweep}_{name}_slope", paper="none given"
+        )
+        for sweep in _SWEEPS
+        for name, text in _QUANTITIES.items()
+    ]
+    # sizes of clusters and the noise average out with n, inner products of noise with d: by -1/2
+    falling = ("samples_ratio_slope", "samples_distance_slope", "dim_opposite_slope")
+    return [replace(r, high=-0.3) if r.quantity in falling else r for r in rows]
+
+
+def table(_: Parameters, results: Results) -> Table:
+    """Return every quantity at every value."""
+    rows = [
+        (
+            seed,
+            sweep,
+            float(results[f"{sweep}_values"][seed, i]),
+            *(float(results[f"{sweep}_{name}"][seed, i]) for name in _QUANTITIES),
+        )
+        for sweep in _SWEEPS
+        for seed, i in np.ndindex(results[f"{sweep}_values"].shape)
+    ]
+    return Table(("seed", "varied", "value", *_QUANTITIES), rows)
+
+
+def plot(parameters: Parameters, results: Results) -> Figure:
+    """Draw the three sweeps on logarithmic axes with the fitted slopes."""
+    from featavg.report import plots
+
+    fixed = {
+        "clusters": f"d = {parameters.dim:.0e}, n = {parameters.samples}",
+        "dim": f"k = {parameters.clusters}, n = {parameters.samples}",
+        "samples": f"k = {parameters.clusters}, d = {parameters.dim:.0e}",
+    }
+    labels = {"clusters": "k", "dim": "d", "samples": "n"}
+    styles = (("-", "o"), ("--", "s"), (":", "^"))
+    with plots.style():
+        figure, panels = plots.new_figure(13, 4.8, columns=3)
+        for panel, sweep in zip(panels, _SWEEPS, strict=True):
+            x = results[f"{sweep}_values"][0]
+            for (dashes, marker), (name, text) in zip(styles, _QUANTITIES.items(), strict=True):
+                slope = results[f"{sweep}_{name}_slope"].mean()
+                plots.band(
+                    panel,
+                    x,
+                    results[f"{sweep}_{name}"],
+                    color=plots.COARSE,
+                    linestyle=dashes,
+                    marker=marker,
+                    markersize=4,
+                    label=f"{text}: slope {slope:+.2f}",
+                )
+            panel.set(xscale="log", yscale="log", xlabel=labels[sweep], title=fixed[sweep])
+            panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=8.5)
+    return figure
+
+
+EXPERIMENT = Experiment(
+    id="figure-scaling",
+    title="How fast the o(1) of the theorems vanishes",
+    paper="Theorems 4.5 and 4.6",
+    parameters=Parameters(),
+    quick=replace(Parameters(), samples=300, points=4, tolerance=0.05),
+    measure=measure,
+    expects=expects,
+    table=table,
+    plot=plot,
+    seeds=3,
+    quick_seeds=1,
+    in_reproduce=False,
+)
