@@ -13,74 +13,9 @@ from featavg.robustness.pieces import Cap, Pieces
 from featavg.robustness.view import AttackView
 from minimal_norm_library import library_norms
 from oracles import argmax_heads, binary_heads, brute_force_radius
+from zoo import check_perturbations, odd_networks, random_binary, random_multi, random_net
 
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-def random_binary(rng, most=4):
-    width, dim = int(rng.integers(1, most + 1)), int(rng.integers(1, 7))
-    biases = rng.standard_normal(2 * width) * rng.integers(0, 2)
-    return fa.BinaryNet(rng.standard_normal((2 * width, dim)), biases)
-
-
-def random_multi(rng, readout):
-    classes, width, dim = (int(rng.integers(*r)) for r in ((2, 5), (1, 3), (1, 6)))
-    positive = rng.choice(classes, size=int(rng.integers(1, classes)), replace=False)
-    weights = rng.standard_normal((classes * width, dim))
-    return fa.MultiClassNet(weights, classes, positive.tolist(), readout)
-
-
-def random_net(rng):
-    if rng.random() < 0.4:
-        return random_binary(rng)
-    return random_multi(rng, str(rng.choice(["probability", "argmax"])))
-
-
-def odd_networks(rng):
-    """Yield networks that are not in general position, with a point of the same kind."""
-    for style in ("duplicates", "dead", "collinear", "integers", "mixed scales", "far", "shared"):
-        for multi in (False, True):
-            classes, width = int(rng.integers(2, 5)), int(rng.integers(1, 3))
-            neurons, dim = (classes * width if multi else 2 * width), int(rng.integers(1, 6))
-            W, x = rng.standard_normal((neurons, dim)), rng.standard_normal((1, dim))
-            b = rng.standard_normal(neurons) * rng.integers(0, 2)
-            if style == "duplicates":
-                W = W[rng.integers(0, neurons, neurons)]
-            elif style == "dead":
-                W[rng.random(neurons) < 0.4] = 0
-            elif style == "collinear":
-                W = W[:1] * rng.standard_normal((neurons, 1))
-            elif style == "integers":
-                W, b, x = np.round(1.5 * W), np.round(2 * b), np.round(2 * x)
-            elif style == "mixed scales":
-                W = W * 10.0 ** rng.uniform(-3, 3, (neurons, 1))
-            elif style == "far":
-                x = x * 10.0 ** rng.uniform(-3, 4)
-            elif style == "shared":
-                half = neurons // 2
-                W[half : 2 * half], b[half : 2 * half] = W[:half], b[:half]
-            if multi:
-                positive = int(rng.integers(1, classes))
-                yield style, fa.MultiClassNet(W, classes, positive, "argmax"), x
-            else:
-                yield style, fa.BinaryNet(W, b), x
-
-
-def check_perturbations(net, x, y, radii):
-    """Each turns the decision, as it is and stretched by 1e-6, and has the claimed norm.
-
-    Left out are points whose only way out is a set without interior, such as the origin, where a
-    network without biases is silent: there the score is 0 up to rounding, and not beyond.
-    """
-    rho = radii.perturbations
-    finite = np.isfinite(radii.upper) & (radii.upper > 0)
-    np.testing.assert_allclose(np.linalg.norm(rho, axis=1)[finite], radii.upper[finite], rtol=5e-5)
-    assert not rho[~finite].any()
-    size = np.abs(net.weights).sum() * (np.linalg.norm(x, axis=1) + np.linalg.norm(rho, axis=1))
-    thin = np.abs(net.decision(net.outputs(x + rho))) <= 1e-13 * size
-    for stretch in (1, 1 + 1e-6):
-        moved = net.predict(x + stretch * rho)
-        np.testing.assert_array_equal(moved[finite & ~thin], -y[finite & ~thin])
 
 
 @pytest.fixture(scope="module")
