@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -117,7 +118,7 @@ def descend(
     return recorder.finish(method)
 
 
-class TrainingState:
+class TrainingState(ABC):
     """The coefficients C and the pre-activations Z of training, both (neurons, points)."""
 
     def __init__(self, net: TwoLayerNet, sample: Sample) -> None:
@@ -137,9 +138,9 @@ class TrainingState:
         self.C += update
         self.Z += change
 
+    @abstractmethod
     def _product(self, update: FloatArray) -> FloatArray:
         """Return update X Xᵀ."""
-        raise NotImplementedError
 
 
 class _DualState(TrainingState):

@@ -47,9 +47,16 @@ def outcome_table(runs: Sequence[Run], *, width: int) -> Table:
                 outcome.expectation.paper,
                 measured(outcome),
                 *([outcome.expectation.rule] if wide else []),
-                "[green]yes[/green]" if outcome.holds else "[bold red]NO[/bold red]",
+                _verdict(outcome),
             )
     return table
+
+
+def _verdict(outcome: Outcome) -> str:
+    """Return yes or no, or a dash for what is reported without being asked for."""
+    if outcome.expectation.rule == "reported":
+        return "–"
+    return "[green]yes[/green]" if outcome.holds else "[bold red]NO[/bold red]"
 
 
 def measured(outcome: Outcome) -> str:
