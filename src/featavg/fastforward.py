@@ -18,6 +18,9 @@ from featavg.trajectory import Recorder, Trajectory, check_pair
 
 _USUAL_STEPS = 1000  # what a run takes, to choose the cheaper method
 _PROGRESS_PARTS = 1000
+# Which neurons turn on first is decided while all are small, and amplified; there a crossing
+# that is noticed too late costs far more than a step that is a little too long.
+_OVERSHOOT = 0.05
 
 
 def fast_forward(
@@ -26,7 +29,7 @@ def fast_forward(
     *,
     learning_rate: float,
     steps: float,
-    tolerance: float = 0.01,
+    tolerance: float = 0.02,
     record: int | Sequence[float] = 50,
     progress: bool = False,
 ) -> Trajectory:
@@ -35,11 +38,11 @@ def fast_forward(
     Paper: equation (1), at the learning rates and horizons of Theorems 4.5 and 4.7.
 
     With a small learning rate, gradient descent follows the time :math:`\tau = \eta t`, and many
-    steps can be taken as one: as many as change no pre-activation by more than `tolerance`
-    (times the largest pre-activation while that is below 1), but never less than one step of
-    :math:`\eta`. It is Euler's method with a step that grows as the loss falls, so the error is
-    proportional to `tolerance`; where one step of :math:`\eta` is the limit, it is gradient descent
-    itself.
+    steps can be taken as one: as many as move no pre-activation by more than `tolerance`, nor
+    past 0 by more than a twentieth of that (times the largest pre-activation while that is below
+    1), but never less than one step of :math:`\eta`. It is Euler's method with a step that grows
+    as the loss falls, so the error is proportional to `tolerance`; where one step of :math:`\eta`
+    is the limit, it is gradient descent itself.
 
     The pull of each point is kept relative to the strongest one and time as a logarithm, so
     nothing underflows: losses of :math:`10^{-881}` are as good as any.
@@ -96,7 +99,6 @@ def fast_forward(
             active = state.Z >= 0
             if log_time >= goals[len(recorder)]:
                 recorder.add(log_time, outputs, active, state.C)
-                _show(reporter, log_time, goals)
                 if len(recorder) == len(goals):
                     return recorder.finish(f"fast-forward, {method}")
             # every point's pull, relative to the strongest, exp(strongest)
@@ -108,16 +110,29 @@ def fast_forward(
             direction /= len(sample)
             velocity = state.change(direction)
             # in units of time in which the strongest pull is 1
-            fastest = float(np.abs(velocity).max())
-            allowed = tolerance * min(1.0, float(np.abs(state.Z).max()))
-            log_go = math.log(allowed / fastest) if fastest * allowed > 0 else -np.inf
-            log_go = max(log_go, log_rate + strongest) if fastest > 0 else np.inf
+            longest = _longest_step(state.Z, velocity, tolerance)
+            log_go = max(longest, log_rate + strongest)
             left = _log_difference(goals[len(recorder)], log_time) + strongest
             if log_go >= left:
                 log_go, log_time = left, float(goals[len(recorder)])
             else:
                 log_time = float(np.logaddexp(log_time, log_go - strongest))
             state.add(math.exp(log_go) * direction, math.exp(log_go) * velocity)
+            _show(reporter, log_time, goals)
+
+
+def _longest_step(Z: FloatArray, velocity: FloatArray, tolerance: float) -> float:
+    """Return the logarithm of the longest time for which the gradient is nearly constant.
+
+    The pulls change with the pre-activations, which may therefore move by `tolerance`; and where
+    one crosses 0 the gradient jumps, so it may go only little beyond.
+    """
+    size, speed = np.abs(Z), np.abs(velocity)
+    overshoot = _OVERSHOOT * tolerance * min(1.0, float(size.max()))
+    toward_zero = np.signbit(Z) != np.signbit(velocity)
+    reach = np.where(toward_zero, np.minimum(size + overshoot, tolerance), tolerance)
+    moving = speed > 0
+    return float(np.log(reach[moving] / speed[moving]).min()) if moving.any() else math.inf
 
 
 def _log_steps(record: int | Sequence[float], steps: float) -> FloatArray:

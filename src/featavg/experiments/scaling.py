@@ -20,6 +20,7 @@ from featavg.experiments.base import (
 from featavg.fastforward import fast_forward
 from featavg.law import MultiCluster
 from featavg.networks.binary import BinaryNet
+from featavg.progress import counted, wanted
 from featavg.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     found: dict[str, FloatArray] = {}
     for sweep in _SWEEPS:
         values = parameters.values(sweep)
-        rows = [_train(replace(parameters, **{sweep: value}), seed) for value in values]
+        counter = counted(len(values), f"values of {sweep}", enabled=wanted())
+        rows = [_train(replace(parameters, **{sweep: values[i]}), seed) for i in counter]
         found[f"{sweep}_values"] = np.array(values, dtype=np.float64)
         for name in _QUANTITIES:
             series = np.array([row[name] for row in rows])
