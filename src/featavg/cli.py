@@ -1,4 +1,4 @@
-"""The command line: `featavg list`, `run` and `reproduce`."""
+"""The command line: `featavg list`, `run`, `theory` and `reproduce`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from rich.console import Console
 
 from featavg import InputError, __version__
 from featavg.experiments import REGISTRY, Experiment, Run, run
+from featavg.experiments.ledger import entries
 from featavg.experiments.store import to_json, write_atomically
-from featavg.report.tables import experiment_table, outcome_table
+from featavg.report.tables import experiment_table, ledger_table, outcome_table
 
 OK, NOT_REPRODUCED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
@@ -90,6 +91,24 @@ def _build_parser() -> _Parser:
     for experiment in REGISTRY.values():
         _add_experiment(ids, experiment)
 
+    theory = commands.add_parser(
+        "theory",
+        help="check every measurable statement of the paper",
+        description=(
+            "Train both networks at one scale and check every measurable statement of the paper: "
+            "what it allows, what was measured, and by which factor there is room. Saved like any "
+            "experiment, as 'featavg run ledger' does."
+        ),
+        epilog=(
+            "Examples: featavg theory; featavg theory --preset theorem --clusters 3. A statement "
+            "marked † has no constant in the paper, or is garbled in print: results.csv says how "
+            "it was read. Violated claims are a result, not an error: the exit code is 1 only if "
+            "an identity fails."
+        ),
+    )
+    _add_parameters(theory, REGISTRY["ledger"])
+    theory.set_defaults(command=_theory)
+
     reproducing = commands.add_parser(
         "reproduce",
         help="run every synthetic experiment and print a summary",
@@ -106,7 +125,13 @@ def _add_experiment(ids: Any, experiment: Experiment) -> None:
         help=f"{experiment.paper}: {experiment.title}",
         description=f"{experiment.title}. {experiment.paper} of the paper.",
     )
+    _add_parameters(parser, experiment)
+    parser.set_defaults(command=_run)
+
+
+def _add_parameters(parser: argparse.ArgumentParser, experiment: Experiment) -> None:
     _add_run_options(parser)
+    parser.set_defaults(experiment=experiment)
     own = parser.add_argument_group("parameters of this experiment")
     kinds = typing.get_type_hints(type(experiment.parameters))
     for field in fields(experiment.parameters):
@@ -121,7 +146,6 @@ def _add_experiment(ids: Any, experiment: Experiment) -> None:
             default=argparse.SUPPRESS,
             help=field.metadata["help"] + (f" ({shown})" if usual is not None else ""),
         )
-    parser.set_defaults(command=_run, experiment=experiment)
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -153,10 +177,27 @@ def _list(_: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    return _report([_run_one(options)], options)
+
+
+def _run_one(options: argparse.Namespace) -> Run:
     experiment: Experiment = options.experiment
     start = experiment.quick if options.quick else experiment.parameters
     given = {f.name: getattr(options, f.name) for f in fields(start) if hasattr(options, f.name)}
-    return _report([_execute(experiment, replace(start, **given), options)], options)
+    return _execute(experiment, replace(start, **given), options)
+
+
+def _theory(options: argparse.Namespace) -> int:
+    finished = _run_one(options)
+    lines = entries(finished.results)
+    if options.json:
+        shown = [line.summary() for line in lines]
+        print(to_json({**finished.summary(), "claims": shown}).decode(), end="")
+        return OK if finished.holds else NOT_REPRODUCED
+    console = _Console()
+    console.print(ledger_table(lines))
+    console.print("† no constant given, or garbled: how it was read is in results.csv.")
+    return _report([finished], options)
 
 
 def _reproduce(options: argparse.Namespace) -> int:

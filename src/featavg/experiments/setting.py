@@ -78,8 +78,8 @@ class SyntheticSetting:
         plain = self.signal == 1 and self.cosine == 0
         return ("√(d/k)", "√(d/2)") if plain else ("α√(d(1-c)/k)", "α√(d(1-c)/2)")
 
-    def train(self, seed: int) -> TrainedPair:
-        """Draw a sample and train both networks on it.
+    def train(self, seed: int, record: int = 2) -> TrainedPair:
+        """Draw a sample and train both networks on it, recording `record` times of each.
 
         Data, both initialisations and whatever follows have random streams of their own, so that
         changing one leaves the others as they are.
@@ -98,11 +98,17 @@ class SyntheticSetting:
             train, width=self.fine_width, weight_scale=self.weight_scale, rng=fine
         )
         return TrainedPair(
-            train, test, self._descend(binary, train), self._descend(multi, train), after
+            train,
+            test,
+            self._descend(binary, train, record),
+            self._descend(multi, train, record),
+            after,
         )
 
-    def _descend(self, net: TwoLayerNet, train: Sample) -> Trajectory:
-        return descend(net, train, learning_rate=self.learning_rate, steps=self.steps, record=2)
+    def _descend(self, net: TwoLayerNet, train: Sample, record: int) -> Trajectory:
+        return descend(
+            net, train, learning_rate=self.learning_rate, steps=self.steps, record=record
+        )
 
 
 @dataclass(frozen=True, eq=False)

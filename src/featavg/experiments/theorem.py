@@ -17,6 +17,7 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
+from featavg.experiments.setting import TrainedPair
 from featavg.fastforward import fast_forward
 from featavg.law import MultiCluster, Sample
 from featavg.measures import clean_accuracy
@@ -25,7 +26,7 @@ from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
-from featavg.trajectory import Trajectory
+from featavg.theory.evidence import Learned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,66 +114,70 @@ class Parameters:
         return "float32" if self.samples >= _SINGLE_PRECISION_FROM else "float64"
 
 
-def measure(parameters: Parameters, seed: int) -> Measurements:
-    """Train both networks to their horizons and follow every quantity of the theorems."""
-    data, coarse_rng, fine_rng = np.random.default_rng(seed).spawn(3)
+def train(parameters: Parameters, seed: int) -> TrainedPair:
+    """Draw a sample and train both networks to their horizons."""
+    data, coarse_rng, fine_rng, after = np.random.default_rng(seed).spawn(4)
     law = MultiCluster(clusters=parameters.clusters, dim=parameters.dim)
-    train = law.sample(parameters.samples, rng=data, coordinates="span", dtype=parameters.dtype)
-    test = train.fresh(parameters.test_samples, rng=data)
+    sample = law.sample(parameters.samples, rng=data, coordinates="span", dtype=parameters.dtype)
+    test = sample.fresh(parameters.test_samples, rng=data)
     weight_scale, bias_scale = parameters.scales
-    nets: dict[str, TwoLayerNet] = {
-        "coarse": BinaryNet.init(
-            train,
+    nets: list[TwoLayerNet] = [
+        BinaryNet.init(
+            sample,
             width=parameters.width,
             weight_scale=weight_scale,
             bias_scale=bias_scale,
             rng=coarse_rng,
         ),
-        "fine": MultiClassNet.init(
-            train, width=1, weight_scale=weight_scale, rng=fine_rng, readout="argmax"
+        MultiClassNet.init(
+            sample, width=1, weight_scale=weight_scale, rng=fine_rng, readout="argmax"
         ),
-    }
-    found: dict[str, object] = {}
-    for name, horizon in zip(_NETS, parameters.horizons, strict=True):
-        run = fast_forward(
-            nets[name],
-            train,
+    ]
+    coarse, fine = (
+        fast_forward(
+            net,
+            sample,
             learning_rate=parameters.learning_rate,
             steps=horizon / parameters.learning_rate,
             tolerance=parameters.tolerance,
             record=parameters.times,
             progress=wanted(),
         )
-        followed = _follow(run, test, parameters.radius_samples)
+        for net, horizon in zip(nets, parameters.horizons, strict=True)
+    )
+    return TrainedPair(sample, test, coarse, fine, after)
+
+
+def measure(parameters: Parameters, seed: int) -> Measurements:
+    """Train both networks and follow every quantity of the theorems."""
+    pair = train(parameters, seed)
+    found: dict[str, object] = {}
+    for name, run in zip(_NETS, (pair.coarse, pair.fine), strict=True):
+        followed = _follow(Learned(run), pair.test, parameters.radius_samples)
         found |= {f"{name}_{key}": value for key, value in followed.items()}
         for key in ("ratio", "opposite_share", "active", "accuracy", "distance_share", "radius"):
             found[f"{name}_final_{key}"] = followed[key][-1]
     return found
 
 
-def _follow(run: Trajectory, test: Sample, radius_samples: int) -> dict[str, FloatArray]:
+def _follow(learned: Learned, test: Sample, radius_samples: int) -> dict[str, FloatArray]:
     """Return every quantity at every recorded time but the first."""
-    times = counted(len(run.log_times) - 1, "exact radii over time", enabled=wanted())
-    rows = [_at(run, index + 1, test, radius_samples) for index in times]
+    later = len(learned.log_steps) - 1
+    times = counted(later, "exact radii over time", enabled=wanted())
+    rows = [_at(learned, index + 1, test, radius_samples) for index in times]
     return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
 
-def _at(run: Trajectory, index: int, test: Sample, radius_samples: int) -> dict[str, float]:
+def _at(learned: Learned, index: int, test: Sample, radius_samples: int) -> dict[str, float]:
     """Return the quantities of Theorem 4.5 or 4.7 at one recorded time."""
-    sample, net = run.sample, run.net_at(index)
-    own = _own_centers(net, sample)
+    run, sample, own = learned.run, learned.sample, learned.own_centers
+    net = run.net_at(index)
     coefficients = run.feature_coefficients_at(index)
     mine, others = coefficients[own], np.abs(coefficients[~own])
     representative = float(mine.mean())
     # lambda · Σ mu_j / ||mu_j||² over the own centres of each neuron
     target = representative * (own @ sample.centers) / sample.law.dim
     deviation = np.linalg.norm(net.weights - target, axis=1).max() * np.sqrt(sample.law.dim)
-    targets = net.targets(sample)
-    fits = (
-        net.neuron_signs[:, None] == sample.y
-        if isinstance(net, BinaryNet)
-        else np.arange(len(net.weights))[:, None] == targets * (len(net.weights) // own.shape[1])
-    )
     averages = _unit(own @ sample.centers)
     x, y = test.x[:radius_samples], test.y[:radius_samples]
     radii = exact_radii(net, x, y)
@@ -185,20 +190,13 @@ def _at(run: Trajectory, index: int, test: Sample, radius_samples: int) -> dict[
         "opposite_share": float(others.max() / representative) if representative > 0 else np.inf,
         "bias": float(np.abs(net.biases).max()),
         "margin_spread": float(np.ptp(run.margins[index])),
-        "active": float(run.active[index][fits].mean()),
+        "active": float(run.active[index][learned.own_points].mean()),
         "cosine": float((_unit(net.weights) * averages).sum(axis=1).min()),
         "distance": float(deviation),
         "distance_share": float(deviation / representative) if representative > 0 else np.inf,
         "accuracy": clean_accuracy(net, test.x, test.y),
         "radius": float(np.median(radii.upper)),
     }
-
-
-def _own_centers(net: TwoLayerNet, sample: Sample) -> np.ndarray:
-    """Return which centres each neuron is to learn, shape (neurons, clusters)."""
-    if isinstance(net, MultiClassNet):
-        return np.repeat(np.eye(net.classes, dtype=bool), net.width, axis=0)
-    return net.neuron_signs[:, None] == sample.law.signs[None, :]
 
 
 def _unit(rows: FloatArray) -> FloatArray:

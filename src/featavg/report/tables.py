@@ -9,7 +9,9 @@ from rich import box
 from rich.table import Table
 
 from featavg.experiments.base import Experiment, Outcome
+from featavg.experiments.ledger import Entry
 from featavg.experiments.runner import Run
+from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
 
 
 def experiment_table(experiments: Sequence[Experiment]) -> Table:
@@ -66,3 +68,65 @@ def measured(outcome: Outcome) -> str:
     if not np.isnan(outcome.std):
         text += f" ± {outcome.std:.{digits}f}"
     return text.replace("-0.000", "0.000")
+
+
+_BAR = 6
+_COLOURS = {HOLDS: "green", VIOLATED: "red", NOT_STATED: "dim"}
+
+
+def ledger_table(ledger: Sequence[Entry]) -> Table:
+    """Return the claims ledger, grouped by section, with the slack of each as a bar."""
+    table = Table(box=box.SIMPLE_HEAD, highlight=False, padding=(0, 1, 0, 0))
+    table.add_column("claim", overflow="fold", ratio=1)
+    for name in ("measured", "limit"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("10^-6  slack  10^6", no_wrap=True, justify="center")
+    table.add_column("result", no_wrap=True)
+    section = ""
+    for entry in ledger:
+        if entry.claim.section != section:
+            section = entry.claim.section
+            table.add_section()
+            table.add_row(f"[bold]{section}[/bold]")
+        mark = "†" if entry.claim.reading else ""
+        text = f"[bold]{entry.claim.id}{mark}[/bold] {entry.claim.statement}"
+        if entry.typical.note:
+            text += f" [dim]({entry.typical.note})[/dim]"
+        table.add_row(
+            text,
+            _number(entry.typical.measured),
+            _number(entry.typical.bound),
+            slack_bar(entry.typical.slack),
+            _result(entry),
+        )
+    return table
+
+
+def slack_bar(slack: float) -> str:
+    """Return a bar from the middle: to the right where there is room, to the left where not.
+
+    Examples
+    --------
+    >>> slack_bar(100.0), slack_bar(0.001)
+    ('······│██····', '···███│······')
+    """
+    if np.isnan(slack):
+        return " " * (2 * _BAR + 1)
+    size = float(np.clip(np.log10(max(slack, 1e-300)), -_BAR, _BAR))
+    cells = int(np.ceil(abs(size) - 1e-9))
+    if slack >= 1:
+        return "·" * _BAR + "│" + "█" * cells + "·" * (_BAR - cells)
+    cells = max(cells, 1)
+    return "·" * (_BAR - cells) + "█" * cells + "│" + "·" * _BAR
+
+
+def _number(value: float) -> str:
+    return "" if np.isnan(value) else f"{value + 0.0:.3g}"
+
+
+def _result(entry: Entry) -> str:
+    seeds = len(entry.findings)
+    text = entry.verdict if entry.verdict != NOT_STATED else "not stated"
+    if 0 < entry.violations < seeds:
+        text += f" in {entry.violations}/{seeds}"
+    return f"[{_COLOURS[entry.verdict]}]{text}[/]"

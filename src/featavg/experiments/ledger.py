@@ -1,0 +1,261 @@
+"""The claims ledger as an experiment: every statement of the paper, at one scale, several seeds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from featavg import _checks
+from featavg.experiments import theorem
+from featavg.experiments.base import (
+    Expectation,
+    Experiment,
+    Measurements,
+    Results,
+    Table,
+    parameter,
+)
+from featavg.experiments.setting import SyntheticSetting
+from featavg.progress import counted, wanted
+from featavg.theory import LEDGER, Claim, Evidence, Finding, Learned
+from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
+from featavg.theory.measurements import SMALL
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PRESETS = ("paper", "theorem", "poster")
+_CODES = {HOLDS: 1, VIOLATED: 0, NOT_STATED: -1}
+# What is true of every run of gradient descent whatever its scale: a violation is a bug of ours.
+IDENTITIES = (
+    "lemma-5.1",
+    "lemma-5.2",
+    "lemma-a.15",
+    "corollary-b.4",
+    "corollary-b.5",
+    "lemma-c.6",
+    "corollary-c.7",
+    "corollary-c.8",
+    "corollary-c.9",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """At which scale the claims are checked."""
+
+    preset: Literal["paper", "theorem", "poster"] = parameter(
+        "paper", "the setting of the paper's figures, of Assumption 4.3, or of the poster"
+    )
+    clusters: int | None = parameter(
+        None, "k; by default 10 for the paper's setting and 3 for the others"
+    )
+    times: int = parameter(30, "recorded times, evenly spaced in log-time")
+    tolerance: float = parameter(0.05, "tolerance of fast_forward")
+    test_samples: int = parameter(10_000, "fresh points for accuracies")
+    radius_samples: int = parameter(100, "fresh points for certified radii")
+
+    def __post_init__(self) -> None:
+        _checks.choice("preset", self.preset, PRESETS)
+        for name in ("test_samples", "radius_samples"):
+            _checks.count(name, getattr(self, name))
+        _checks.count("times", self.times, minimum=3)
+        _checks.scale("tolerance", self.tolerance)
+        clusters = self.clusters or (10 if self.preset == "paper" else 3)
+        object.__setattr__(self, "clusters", _checks.count("clusters", clusters, minimum=2))
+        _ = self.setting  # refuses what cannot be run
+
+    @property
+    def setting(self) -> SyntheticSetting | theorem.Parameters:
+        """The hyper-parameters."""
+        k = self.clusters or 0
+        if self.preset == "paper":
+            return SyntheticSetting(
+                clusters=k, width=max(1, round(k / 2)), test_samples=self.test_samples
+            )
+        return theorem.Parameters(
+            clusters=k,
+            preset=self.preset,
+            times=self.times,
+            tolerance=self.tolerance,
+            test_samples=self.test_samples,
+        )
+
+
+def evidence(parameters: Parameters, seed: int) -> Evidence:
+    """Train both networks at the scale that is asked for."""
+    setting = parameters.setting
+    if isinstance(setting, SyntheticSetting):
+        pair = setting.train(seed, record=parameters.times)
+        scales = setting.weight_scale, setting.bias_scale
+    else:
+        pair, scales = theorem.train(setting, seed), setting.scales
+    return Evidence(
+        Learned(pair.coarse), Learned(pair.fine), pair.test, *scales, parameters.radius_samples
+    )
+
+
+def measure(parameters: Parameters, seed: int) -> Measurements:
+    """Check every claim."""
+    seen = evidence(parameters, seed)
+    claims = list(LEDGER.values())
+    findings = [claims[i].measure(seen) for i in counted(len(claims), "claims", enabled=wanted())]
+    codes = np.array([_CODES[finding.verdict] for finding in findings])
+    of = dict(zip(LEDGER, findings, strict=True))
+    distance, error, right = (of[f"theorem-4.5.{item}"] for item in "213")
+    return {
+        "measured": np.array([finding.measured for finding in findings]),
+        "bound": np.array([finding.bound for finding in findings]),
+        "slack": np.array([finding.slack for finding in findings]),
+        "verdict": codes,
+        "note": np.array([finding.note for finding in findings]),
+        "holding": int((codes == _CODES[HOLDS]).sum()),
+        "violated": int((codes == _CODES[VIOLATED]).sum()),
+        "not_stated": int((codes == _CODES[NOT_STATED]).sum()),
+        "broken_identities": sum(of[name].verdict != HOLDS for name in IDENTITIES),
+        "clean_accuracy": 1 - error.measured,
+        "distance_share": SMALL * distance.measured / distance.bound,
+        "robust_accuracy": right.measured,
+    }
+
+
+def expects(parameters: Parameters) -> list[Expectation]:
+    """Return what a ledger must show: how many claims hold is a result, not a demand."""
+    at_scale = parameters.preset == "theorem"
+    return [
+        Expectation("identities of gradient descent that fail", "broken_identities", 0, 0, "0"),
+        Expectation(
+            "Theorem 4.5.1: clean accuracy", "clean_accuracy", 1 if at_scale else -np.inf, paper="1"
+        ),
+        Expectation(
+            "Theorem 4.5.2: distance over λ",
+            "distance_share",
+            high=0.1 if at_scale else np.inf,
+            paper="o(1)",
+        ),
+        Expectation(
+            "Theorem 4.5.3: accuracy at 2(1+c)√(d/k)",
+            "robust_accuracy",
+            high=0 if at_scale else np.inf,
+            paper="0",
+        ),
+        Expectation(f"claims that hold, of {len(LEDGER)}", "holding", paper="all"),
+        Expectation("claims that are violated", "violated", paper="none"),
+        Expectation("claims not stated at this scale", "not_stated", paper="–"),
+    ]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger: a claim and what all seeds say of it."""
+
+    claim: Claim
+    findings: tuple[Finding, ...]
+
+    @property
+    def typical(self) -> Finding:
+        """The finding of the seed with the median slack."""
+        return sorted(self.findings, key=lambda finding: finding.slack)[len(self.findings) // 2]
+
+    @property
+    def violations(self) -> int:
+        """In how many seeds it is violated."""
+        return sum(finding.verdict == VIOLATED for finding in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """Violated if any seed violates it."""
+        return VIOLATED if self.violations else self.findings[0].verdict
+
+    def summary(self) -> dict[str, Any]:
+        """Return the line as plain data."""
+        names = ("id", "section", "statement", "bound", "reading")
+        return {name: getattr(self.claim, name) for name in names} | {
+            "verdict": self.verdict,
+            "violations": self.violations,
+            "findings": [{**asdict(f), "verdict": f.verdict} for f in self.findings],
+        }
+
+
+def entries(results: Results) -> list[Entry]:
+    """Return the ledger from the results of a run."""
+    columns = [results[name] for name in ("measured", "bound", "slack", "note")]
+    return [
+        Entry(
+            claim,
+            tuple(
+                Finding(float(q), float(b), float(s), str(note))
+                for q, b, s, note in zip(*(column[:, index] for column in columns), strict=True)
+            ),
+        )
+        for index, claim in enumerate(LEDGER.values())
+    ]
+
+
+def table(_: Parameters, results: Results) -> Table:
+    """Return every finding of every seed."""
+    rows = [
+        (
+            entry.claim.id,
+            entry.claim.section,
+            entry.claim.statement,
+            entry.claim.bound,
+            entry.claim.reading,
+            seed,
+            finding.measured,
+            finding.bound,
+            finding.slack,
+            finding.verdict,
+            finding.note,
+        )
+        for entry in entries(results)
+        for seed, finding in enumerate(entry.findings)
+    ]
+    columns = ("claim", "section", "statement", "bound", "reading", "seed", "measured", "limit")
+    return Table((*columns, "slack", "verdict", "note"), rows)
+
+
+def plot(parameters: Parameters, results: Results) -> Figure:
+    """Draw the slack of every claim on a logarithmic axis: right of 1 it holds."""
+    from featavg.report import plots
+
+    lines = entries(results)
+    colours = {HOLDS: plots.FINE, VIOLATED: plots.COARSE, NOT_STATED: plots.QUIET}
+    columns, rows = 3, -(-len(lines) // 3)
+    with plots.style():
+        figure, panels = plots.new_figure(15, 0.21 * rows + 1.2, columns=columns)
+        for panel, start in zip(panels, range(0, columns * rows, rows), strict=True):
+            shown = lines[start : start + rows]
+            for height, entry in enumerate(shown):
+                slack = float(np.clip(np.nan_to_num(entry.typical.slack, nan=1.0), 1e-6, 1e6))
+                colour = colours[entry.verdict]
+                panel.barh(height, slack - 1, left=1, color=colour, height=0.7)
+                panel.plot(slack, height, "|", color=colour, markersize=6)
+            panel.set_yticks(range(len(shown)), [entry.claim.id for entry in shown], fontsize=7)
+            for tick, entry in zip(panel.get_yticklabels(), shown, strict=True):
+                tick.set_color(colours[entry.verdict])
+            panel.set(xscale="log", xlim=(10**-6.3, 10**6.3), ylim=(rows - 0.4, -0.6))
+            panel.axvline(1, color=plots.PAPER, linewidth=0.8)
+            panel.set_xlabel("slack: bound over measured (cut at 10^±6)")
+        counts = {v: sum(entry.verdict == v for entry in lines) for v in colours}
+        figure.suptitle(
+            f"The ledger at the {parameters.preset} preset, k = {parameters.clusters}: "
+            f"{counts[HOLDS]} hold (blue), {counts[VIOLATED]} violated (orange), "
+            f"{counts[NOT_STATED]} not stated (grey)"
+        )
+    return figure
+
+
+EXPERIMENT = Experiment(
+    id="ledger",
+    title="Every measurable statement of the paper, checked",
+    paper="All statements",
+    parameters=Parameters(),
+    quick=replace(Parameters(), times=10, test_samples=1000, radius_samples=20),
+    measure=measure,
+    expects=expects,
+    table=table,
+    plot=plot,
+)

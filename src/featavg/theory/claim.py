@@ -1,0 +1,137 @@
+"""What a claim is: a statement of the paper that a computer can check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from featavg.theory.evidence import Evidence
+
+HOLDS, VIOLATED, NOT_STATED = "holds", "violated", "not stated at this scale"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was measured, against what the statement allows.
+
+    Attributes
+    ----------
+    measured, bound : float
+        Both sides of the inequality where it is nearest to failing, or fails the most.
+    slack : float
+        By which factor there is room: at least 1 where the statement holds, 2 where the bound
+        is twice of what was needed. NaN where it is not stated.
+    note : str
+        What a reader should know of this measurement.
+    """
+
+    measured: float
+    bound: float
+    slack: float
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the statement holds, is violated, or is not stated at this scale."""
+        if np.isnan(self.slack):
+            return NOT_STATED
+        return HOLDS if self.slack >= 1 else VIOLATED
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A measurable statement of the paper.
+
+    Attributes
+    ----------
+    id : str
+        ``lemma-5.3``, or ``proposition-a.6.2`` for the second of several properties.
+    section : str
+        Where it stands.
+    statement : str
+        What it says, in our words.
+    bound : str
+        The formula of its bound.
+    reading : str
+        "" if the paper gives every constant. Otherwise how the statement was read: where it has
+        only O(·) or o(·), the constant is ours.
+    measure : callable
+        ``measure(evidence)`` returns the finding.
+    """
+
+    id: str
+    section: str
+    statement: str
+    bound: str
+    reading: str
+    measure: Callable[[Evidence], Finding]
+
+
+def claim(
+    name: str, section: str, *, bound: str, reading: str = ""
+) -> Callable[[Callable[[Evidence], Finding]], Claim]:
+    """Make a claim of a measurement, whose docstring is the id, a colon, and the statement."""
+
+    def register(measure: Callable[[Evidence], Finding]) -> Claim:
+        first, _, _ = (measure.__doc__ or "").partition("\n\n")
+        documented, _, statement = " ".join(first.split()).partition(": ")
+        if documented != name:
+            raise ValueError(f"the docstring of {name} must begin with its id.")
+        return Claim(name, section, statement, bound, reading, measure)
+
+    return register
+
+
+def at_most(measured: ArrayLike, bound: ArrayLike, note: str = "") -> Finding:
+    """Return the finding of measured <= bound, at the entry with the least slack.
+
+    Examples
+    --------
+    >>> at_most([1.0, 3.0], [10.0, 6.0])
+    Finding(measured=3.0, bound=6.0, slack=2.0, note='')
+    """
+    q, b = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (measured, bound)))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        positive = np.where(b > 0, b / q, 0.0)  # 0 or below is not at least 1: fails
+    slack = np.where(q <= np.minimum(b, 0), np.inf, np.where(q > 0, positive, np.inf))
+    slack = np.where((q <= 0) & (q > b), 0.0, slack)
+    return _worst(q, b, slack, note)
+
+
+def at_least(measured: ArrayLike, bound: ArrayLike, note: str = "") -> Finding:
+    """Return the finding of measured >= bound, at the entry with the least slack.
+
+    Examples
+    --------
+    >>> at_least([1.0, 3.0], [0.5, 6.0])
+    Finding(measured=3.0, bound=6.0, slack=0.5, note='')
+    >>> at_least(0.0, -1.0).verdict
+    'holds'
+    """
+    q, b = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (measured, bound)))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.maximum(q, 0) / b
+    slack = np.where(b > 0, ratio, np.where(q >= b, np.inf, 0.0))
+    return _worst(q, b, slack, note)
+
+
+def both(*findings: Finding) -> Finding:
+    """Return the one with the least slack: a statement of several parts is as good as its worst."""
+    return min(findings, key=lambda finding: finding.slack)
+
+
+def not_stated(why: str) -> Finding:
+    """Return the finding of a statement that says nothing here."""
+    return Finding(np.nan, np.nan, np.nan, why)
+
+
+def _worst(q: np.ndarray, b: np.ndarray, slack: np.ndarray, note: str) -> Finding:
+    if q.size == 0 or np.isnan(q).any():
+        raise ValueError("there must be something to measure, and no NaN among it.")
+    index = np.unravel_index(np.argmin(slack), slack.shape)
+    return Finding(float(q[index]), float(b[index]), float(slack[index]), note)
