@@ -279,6 +279,7 @@ def _plot_network(
     from featavg.report import plots
 
     time = np.exp(series["log_time"][0])
+    series = series | {"excess": series["ratio"] - 1}
     coefficients, shares, activity, robustness = panels
     for key, style, label in (
         ("own_max", "-", "own λ, largest"),
@@ -290,6 +291,7 @@ def _plot_network(
     coefficients.plot(time[late], np.log(time[late]), color=plots.PAPER, label="log(ηt)")
     coefficients.set(title=f"{classes}-class: coefficients", ylabel="λ")
     for key, style, label in (
+        ("excess", (0, (1, 1)), "own λ: largest / smallest - 1"),
         ("opposite_share", ":", "other |λ| / own λ"),
         ("distance_share", "-", "distance of item 2 · √d / λ"),
         ("bias", "--", "largest |bias|"),
