@@ -22,7 +22,7 @@ def sample(dim, clusters, seed=0):
 
 def on_the_circle(net, other):
     """Return the relative distance in the plane, from a fine grid."""
-    angles = np.linspace(0, 2 * np.pi, 200001)
+    angles = np.linspace(0, 2 * np.pi, 40001)
     x = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     f, g = net.score(x), other.score(x)
     best = minimize_scalar(
@@ -45,16 +45,16 @@ def test_the_truth_lies_between_the_bounds(power, seed):
     net = fa.PolynomialNet(weights, signs * rng.uniform(0.5, 2, 4), power)
     averaging = distance_to_averaging(net, train)
     truth = on_the_circle(net, reference.averaging(train))
-    assert 0 <= averaging.lower <= truth + 1e-4
-    assert averaging.upper >= truth - 1e-4
+    assert 0 <= averaging.lower <= truth + 3e-4
+    assert averaging.upper >= truth - 3e-4
     decoupled = distance_to_decoupled(net, train)
     truth = on_the_circle(net, fa.PolynomialNet(train.centers, [1.0, -1.0], power))
-    assert 0 <= decoupled.lower <= truth + 1e-4
-    assert decoupled.upper >= truth - 1e-4
+    assert 0 <= decoupled.lower <= truth + 3e-4
+    assert decoupled.upper >= truth - 3e-4
     # the cutting plane finds the truth; what is lost is the proof of the size
     f, g = _in_span(net, train.centers, train.law.signs, power)
     size, distance = _from_below(f, g)
-    assert distance / size == pytest.approx(truth, rel=1e-3, abs=1e-4)
+    assert distance / size == pytest.approx(truth, rel=1e-3, abs=3e-4)
 
 
 def test_the_closed_forms_are_at_distance_zero_whatever_their_scale():

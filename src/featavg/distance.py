@@ -9,7 +9,7 @@ C may be as small as you like. With unit weights :math:`\hat w_r` and :math:`c_r
 .. math:: f(x) = \sum_r s_r c_r\,\mathrm{relu}(\langle \hat w_r, x\rangle)^p, \qquad \|x\| = 1.
 
 From below: any finite set of points bounds the supremum for every C at once, and the best C for it
-is a linear program. The set grows by ascent from where the best C leaves most (a cutting plane).
+is where two lines cross. The set grows by ascent from where that C leaves most (a cutting plane).
 From above: sums of :math:`|\langle v_i, x\rangle|` are at most
 :math:`(\sum_{i,j} |\langle v_i, v_j\rangle|)^{1/2}`, and sums of :math:`c_i\langle v_i, x\rangle^2`
 at most the largest eigenvalue of :math:`\sum_i c_i v_i v_i^\top`.
@@ -17,10 +17,11 @@ at most the largest eigenvalue of :math:`\sum_i c_i v_i v_i^\top`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog, minimize_scalar
+from scipy.optimize import minimize_scalar
 
 from featavg._checks import FloatArray, InputError, IntArray
 from featavg.law import Sample
@@ -28,8 +29,9 @@ from featavg.networks.base import OneOutputNet, TwoLayerNet
 from featavg.networks.polynomial import PolynomialNet
 
 _ROUNDS = 4
+_WORTH_GOING_ON = 1e-3
 _ASCENT_STEPS = 60
-_RANDOM_STARTS = 40
+_RANDOM_STARTS = 20
 
 
 @dataclass(frozen=True)
@@ -156,23 +158,39 @@ def _bracket(f: _Neurons, g: _Neurons, upper: float) -> Distance:
 def _from_below(f: _Neurons, g: _Neurons) -> tuple[float, float]:
     """Return lower bounds of the size of f, and of its distance to all multiples of g."""
     x = _starts(f, g)
-    size = float(np.abs(f.values(_ascend(f, g, 0.0, x))).max())
-    points = np.hstack([x, _ascend(f, g, 0.0, x)])
-    distance = 0.0
-    for _ in range(_ROUNDS):
-        C, distance = _best_multiple(f.values(points), g.values(points))
-        points = np.hstack([points, _ascend(f, g, C, x)])
+    highest = _ascend(f, g, 0.0, x)
+    size = float(np.abs(f.values(highest)).max())
+    points = np.hstack([x, highest])
     C, distance = _best_multiple(f.values(points), g.values(points))
+    for _ in range(_ROUNDS):
+        before = distance
+        points = np.hstack([points, _ascend(f, g, C, x)])
+        C, distance = _best_multiple(f.values(points), g.values(points))
+        if distance <= (1 + _WORTH_GOING_ON) * before:
+            break
     return size, distance
 
 
 def _best_multiple(f: FloatArray, g: FloatArray) -> tuple[float, float]:
-    """Return the C >= 0 with the smallest largest |f - C g|, and that."""
-    rows = np.block([[-g[:, None], -np.ones((len(g), 1))], [g[:, None], -np.ones((len(g), 1))]])
-    answer = linprog([0, 1], A_ub=rows, b_ub=np.r_[-f, f], bounds=[(0, None), (0, None)])
-    C = float(answer.x[0])
-    # what the program says to be optimal is so up to its tolerance; its dual is a proof
-    return C, max(0.0, float(-np.r_[-f, f] @ np.abs(answer.ineqlin.marginals)) * (1 - 1e-9))
+    """Return the C >= 0 with the smallest largest |f - C g|, and that, rounded down.
+
+    The largest is the envelope of lines in C. Where a falling and a rising one of them cross, the
+    envelope is nowhere lower; the two are exchanged until none is above the crossing.
+    """
+    a, b = np.r_[f, -f], np.r_[-g, g]
+    falling, rising = int(a.argmax()), int(b.argmax())
+    if b[falling] >= 0 or b[rising] <= 0:
+        return 0.0, float(a.max())
+    while True:
+        C = float((a[falling] - a[rising]) / (b[rising] - b[falling]))
+        crossing = float(a[falling] + b[falling] * C)
+        above = a + b * C
+        highest = int(above.argmax())
+        if b[highest] == 0:  # a line that no C can lower
+            return C, float(above[highest])
+        if above[highest] <= crossing + 1e-12 * a.max():
+            return C, max(0.0, crossing)
+        falling, rising = (highest, rising) if b[highest] < 0 else (falling, highest)
 
 
 def _starts(f: _Neurons, g: _Neurons) -> FloatArray:
@@ -190,16 +208,17 @@ def _starts(f: _Neurons, g: _Neurons) -> FloatArray:
 
 def _ascend(f: _Neurons, g: _Neurons, C: float, x: FloatArray) -> FloatArray:
     """Return, from each start, the best point of an ascent of |f - C g| on the sphere."""
-    best, highest = x, np.abs(f.values(x) - C * g.values(x))
+    value = f.values(x) - C * g.values(x)
+    best, highest = x, np.abs(value)
     for step in range(_ASCENT_STEPS):
-        direction = np.sign(f.values(x) - C * g.values(x)) * (f.gradient(x) - C * g.gradient(x))
+        direction = np.sign(value) * (f.gradient(x) - C * g.gradient(x))
         direction -= x * (direction * x).sum(axis=0)
         length = np.linalg.norm(direction, axis=0)
         x = x + 0.5 * 0.93**step * direction / np.where(length > 0, length, 1)
         x = x / np.linalg.norm(x, axis=0)
-        value = np.abs(f.values(x) - C * g.values(x))
-        better = value > highest
-        best, highest = np.where(better, x, best), np.where(better, value, highest)
+        value = f.values(x) - C * g.values(x)
+        better = np.abs(value) > highest
+        best, highest = np.where(better, x, best), np.where(better, np.abs(value), highest)
     return best
 
 
@@ -243,7 +262,7 @@ def _decoupled_bound(f: _Neurons, g: _Neurons) -> float:
     return _smallest(bound, totals)
 
 
-def _smallest(bound, totals: FloatArray) -> float:  # type: ignore[no-untyped-def]
+def _smallest(bound: Callable[[float], float], totals: FloatArray) -> float:
     """Return the smallest bound over C: every C gives one."""
     low, high = float(totals.min()), float(totals.max())
     candidates = [bound(C) for C in (low, high, float(totals.mean()))]
