@@ -41,7 +41,7 @@ def random_net(rng, power=None):
     return fa.PolynomialNet(rng.standard_normal((neurons, dim)), outer, power)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.sampled_from([1, 2, 3]), st.booleans(), st.integers(0, 10**6))
 def test_gradient_descent_is_that_of_autograd(power, train_second_layer, seed):
     net, train = problem(power, train_second_layer, seed)
@@ -172,7 +172,7 @@ def test_gradients_of_the_view_are_finite_differences(power, rng):
             np.testing.assert_allclose(gradient[i], slope, rtol=1e-5, atol=1e-7)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
 def test_attacks_turn_decisions_and_never_beat_the_exact_radius(seed):
     rng = np.random.default_rng(seed)

@@ -245,12 +245,19 @@ def _averaging_bound(f: _Neurons, g: _Neurons) -> float:
 def _decoupled_bound(f: _Neurons, g: _Neurons) -> float:
     r"""Return a bound of the distance to multiples of one neuron of the same power a centre.
 
-    Each neuron is compared with the nearest centre of its side, by
-    :math:`|u_+^p - v_+^p| \le p |u - v|` on the unit sphere; and C with what each centre has.
+    Each neuron is compared with the nearest centre of its side, C with what each centre has. On
+    the unit sphere :math:`|u_+^p - v_+^p| \le p |u - v|`, and for higher powers also
+    :math:`\le \kappa |u - v| (u^2 + v^2)^{1/2}` with :math:`\kappa = p / \sqrt 2`, to be summed by
+    the inequality of Cauchy and Schwarz.
     """
     cosines = np.where(f.signs[:, None] == g.signs, f.directions @ g.directions.T, -np.inf)
-    nearest = cosines.argmax(axis=1)
-    apart = f.power * _largest_sum(f.sizes[:, None] * (f.directions - g.directions[nearest]))
+    centers = g.directions[nearest := cosines.argmax(axis=1)]
+    apart = f.power * _largest_sum(f.sizes[:, None] * (f.directions - centers))
+    if f.power > 1:
+        both = np.vstack([f.directions, centers])
+        squares = _largest_eigenvalue(both, np.tile(f.sizes, 2))
+        gaps = _largest_eigenvalue(f.directions - centers, f.sizes)
+        apart = min(apart, f.power / np.sqrt(2) * np.sqrt(squares * gaps))
     totals = np.bincount(nearest, weights=f.sizes, minlength=len(g.sizes)) / g.sizes
 
     def bound(C: float) -> float:

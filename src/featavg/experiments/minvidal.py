@@ -296,24 +296,20 @@ def _plot_radius(axes: Axes, results: Results, power: int, colour: str) -> None:
 
 
 def _plot_distance(axes: Axes, results: Results, name: str, colours: dict[int, str]) -> None:
-    """Draw the lower bound as a line, and an area up to the upper one where that says something.
+    """Draw the lower bound, and where the upper one says something the area between them.
 
-    The area holds what every seed leaves possible.
+    Thin lines are the seeds, the area is what some seed leaves possible.
     """
     for power, colour in colours.items():
         time = results[f"p{power}_time"][0]
         low, high = (results[f"p{power}_{name}_{side}"] for side in ("lower", "upper"))
         bounded = high.max(axis=0) < 1
-        label = f"p = {power}: at least" + (", and at most (area)" if bounded.any() else "")
+        label = f"p = {power}: at least" + (", at most the top of the area" * bool(bounded[-1]))
         axes.plot(time, low.mean(axis=0), color=colour, label=label)
-        axes.fill_between(
-            time,
-            low.min(axis=0),
-            np.where(bounded, high.max(axis=0), low.max(axis=0)),
-            color=colour,
-            alpha=0.2,
-            linewidth=0,
-        )
+        axes.plot(time, low.T, color=colour, linewidth=0.6, alpha=0.6)
+        if bounded[-1]:
+            area = (low.min(axis=0), high.max(axis=0))
+            axes.fill_between(time, *area, where=bounded, color=colour, alpha=0.2, linewidth=0)
     axes.set(yscale="log", ylim=(None, 1.1))
 
 
@@ -328,8 +324,8 @@ EXPERIMENT = Experiment(
         dim=400,
         samples=80,
         width=10,
-        steps=3000,
-        times=10,
+        steps=2000,
+        times=7,
         test_samples=200,
         radius_samples=20,
     ),
