@@ -170,13 +170,20 @@ class Recorder:
 
 
 def network_of(
-    initial: TwoLayerNet, sample: Sample, C: FloatArray, kept: FloatArray, outer: FloatArray
+    initial: TwoLayerNet,
+    sample: Sample,
+    C: FloatArray,
+    kept: FloatArray | None = None,
+    outer: FloatArray | None = None,
 ) -> TwoLayerNet:
-    """Return the network with w = s w(0) + Σ C x and, where there are biases, b = b(0) + Σ C."""
-    weights = kept[:, None] * initial.weights + C @ sample.x
+    """Return the network with w = s w(0) + Σ C x and, where there are biases, b = b(0) + Σ C.
+
+    Without `kept`, s = 1; without `outer`, the second layer is that of the start.
+    """
+    start = initial.weights if kept is None else kept[:, None] * initial.weights
     biases = initial.biases + C.sum(axis=1) if initial.has_biases else initial.biases
-    net = initial.with_parameters(weights, biases)
-    return net.with_outer(outer) if isinstance(net, PolynomialNet) else net
+    net = initial.with_parameters(start + C @ sample.x, biases)
+    return net if outer is None or not isinstance(net, PolynomialNet) else net.with_outer(outer)
 
 
 def recorded_steps(record: int | Sequence[int], steps: int) -> IntArray:
