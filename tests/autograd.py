@@ -31,3 +31,24 @@ def train(net, sample: fa.Sample, learning_rate: float, steps: int) -> tuple[np.
         loss().backward()
         optimizer.step()
     return weights.detach().numpy(), biases.detach().numpy(), float(loss().detach())
+
+
+def train_polynomial(
+    net: fa.PolynomialNet, sample: fa.Sample, learning_rate: float, steps: int
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return weights, second layer and the final loss of an ordinary training loop."""
+    x, y = torch.tensor(sample.x), torch.tensor(sample.y)
+    weights = torch.tensor(np.array(net.weights), requires_grad=True)
+    outer = torch.tensor(np.array(net.outer), requires_grad=net.train_second_layer)
+    trained = [weights, outer] if net.train_second_layer else [weights]
+    optimizer = torch.optim.SGD(trained, lr=learning_rate)
+
+    def loss():
+        values = torch.relu(x @ weights.T) ** net.power / weights.norm(dim=1) ** (net.power - 1)
+        return torch.nn.functional.softplus(-y * (values @ outer)).mean()
+
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+    return weights.detach().numpy(), outer.detach().numpy(), float(loss().detach())

@@ -29,7 +29,7 @@ from featavg.measures import (
     equivalent_alignment,
     equivalent_weights,
 )
-from featavg.networks import BinaryNet, MultiClassNet
+from featavg.networks import BinaryNet, MultiClassNet, PolynomialNet
 from featavg.robustness import (
     AttackResult,
     Radii,
@@ -52,6 +52,7 @@ __all__ = [
     "InputError",
     "MultiClassNet",
     "MultiCluster",
+    "PolynomialNet",
     "Radii",
     "RobustCurve",
     "Sample",

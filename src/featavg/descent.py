@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 
 from featavg import _checks
-from featavg._checks import FloatArray, InputError
+from featavg._checks import InputError
 from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.progress import counted
+from featavg.states import new_state
 from featavg.trajectory import Recorder, Trajectory, check_pair, recorded_steps
 
 METHODS = ("auto", "dual", "primal")
@@ -43,11 +43,13 @@ def descend(
 
     with the Gram matrix :math:`K = X X^\top` (+1 where biases are trained). This "dual" step costs
     neurons·n²; the "primal" one, W ← W + η G X, costs 2·neurons·n·d. Both give the same numbers.
+    A `PolynomialNet` also moves its second layer and shrinks its weights along themselves, see
+    `featavg.states.PolynomialState`; that is exact in the dual, too.
 
     Parameters
     ----------
-    net : BinaryNet or MultiClassNet
-        Where to start. A binary network learns the labels y, a multi-class one the clusters.
+    net : BinaryNet, MultiClassNet or PolynomialNet
+        Where to start. A multi-class network learns the clusters, the others the labels y.
     sample : Sample
         The training points.
     learning_rate : float
@@ -95,67 +97,22 @@ def descend(
         method = cheaper_method(net, sample, steps)
     recorder = Recorder(net, sample, learning_rate)
     targets = net.targets(sample)
-    A = net.second_layer.astype(sample.x.dtype)
     with np.errstate(over="ignore", invalid="ignore"):  # found below, with a better message
         state = new_state(method, net, sample)
         for step in counted(steps + 1, "gradient descent", enabled=progress):
-            outputs = A @ np.maximum(state.Z, 0)
+            outputs = state.outputs()
             if not np.isfinite(outputs).all():
                 raise InputError(
                     f"the loss became infinite or NaN at step {step} of {steps} because "
                     f"learning_rate is too large for points and weights of this size; "
                     f"got learning_rate={learning_rate!r}."
                 )
-            active = state.Z >= 0
             if step == recorded[len(recorder)]:
                 log_time = np.log(learning_rate * step) if step else -np.inf
-                recorder.add(log_time, outputs, active, state.C)
+                recorder.add(log_time, outputs, state)
             if step < steps:
-                update = A.T @ net.residuals(outputs, targets)
-                update *= active
-                update *= learning_rate / len(sample)
-                state.add(update, state.change(update))
+                state.step(net.residuals(outputs, targets), learning_rate / len(sample))
     return recorder.finish(method)
-
-
-class TrainingState(ABC):
-    """The coefficients C and the pre-activations Z of training, both (neurons, points)."""
-
-    def __init__(self, net: TwoLayerNet, sample: Sample) -> None:
-        self.Z: FloatArray = net.preactivations(sample.x).astype(sample.x.dtype)
-        self.C: FloatArray = np.zeros_like(self.Z)
-        self._sample, self._has_biases = sample, net.has_biases
-
-    def change(self, update: FloatArray) -> FloatArray:
-        """Return what adding `update` to C adds to Z."""
-        change = self._product(update)
-        if self._has_biases:  # the same as a Gram matrix with 1 added to each entry
-            change += update.sum(axis=1, keepdims=True)
-        return change
-
-    def add(self, update: FloatArray, change: FloatArray) -> None:
-        """Add to C, and to Z what follows."""
-        self.C += update
-        self.Z += change
-
-    @abstractmethod
-    def _product(self, update: FloatArray) -> FloatArray:
-        """Return update X Xᵀ."""
-
-
-class _DualState(TrainingState):
-    def _product(self, update: FloatArray) -> FloatArray:
-        return update @ self._sample.gram
-
-
-class _PrimalState(TrainingState):
-    def _product(self, update: FloatArray) -> FloatArray:
-        return (update @ self._sample.x) @ self._sample.x.T
-
-
-def new_state(method: str, net: TwoLayerNet, sample: Sample) -> TrainingState:
-    """Return the state at the start of training."""
-    return (_DualState if method == "dual" else _PrimalState)(net, sample)
 
 
 def cheaper_method(net: TwoLayerNet, sample: Sample, steps: float) -> str:

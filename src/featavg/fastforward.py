@@ -10,10 +10,11 @@ import numpy as np
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError
-from featavg.descent import cheaper_method, new_state
+from featavg.descent import cheaper_method
 from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.progress import ProgressReporter
+from featavg.states import new_state
 from featavg.trajectory import Recorder, Trajectory, check_pair
 
 _USUAL_STEPS = 1000  # what a run takes, to choose the cheaper method
@@ -49,8 +50,8 @@ def fast_forward(
 
     Parameters
     ----------
-    net : BinaryNet or MultiClassNet
-        Where to start.
+    net : BinaryNet, MultiClassNet or PolynomialNet
+        Where to start; a `PolynomialNet` only with a fixed second layer and power 1.
     sample : Sample
         The training points.
     learning_rate : float
@@ -78,10 +79,14 @@ def fast_forward(
     tolerance = _checks.scale("tolerance", tolerance)
     goals = math.log(learning_rate) + _log_steps(record, steps)
     check_pair(net, sample)
+    if not net.moves_along_points:
+        raise InputError(
+            "fast_forward needs a fixed second layer and power 1, because only then many steps of "
+            f"gradient descent are nearly one long one; use descend; got {net!r}."
+        )
     method = cheaper_method(net, sample, _USUAL_STEPS)
     recorder = Recorder(net, sample, learning_rate)
     targets = net.targets(sample)
-    A = net.second_layer.astype(sample.x.dtype)
     log_time = -np.inf
     log_rate = math.log(learning_rate)
     with (
@@ -90,23 +95,22 @@ def fast_forward(
     ):
         state = new_state(method, net, sample)
         while True:
-            outputs = A @ np.maximum(state.Z, 0)
+            outputs = state.outputs()
             if not np.isfinite(outputs).all():
                 raise InputError(
                     "the outputs became infinite or NaN because learning_rate is too large for "
                     f"points and weights of this size; got learning_rate={learning_rate!r}."
                 )
-            active = state.Z >= 0
             if log_time >= goals[len(recorder)]:
-                recorder.add(log_time, outputs, active, state.C)
+                recorder.add(log_time, outputs, state)
                 if len(recorder) == len(goals):
                     return recorder.finish(f"fast-forward, {method}")
             # every point's pull, relative to the strongest, exp(strongest)
             log_pull = net.log_residuals(outputs, targets).astype(np.float64)
             strongest = float(log_pull.max())
             pull = np.exp(log_pull - strongest).astype(outputs.dtype)
-            direction = A.T @ (net.residual_direction(outputs, targets) * pull)
-            direction *= active
+            direction = state.A.T @ (net.residual_direction(outputs, targets) * pull)
+            direction *= state.Z >= 0
             direction /= len(sample)
             velocity = state.change(direction)
             # in units of time in which the strongest pull is 1

@@ -11,6 +11,8 @@ from featavg import _checks
 from featavg._checks import BoolArray, FloatArray, InputError, IntArray
 from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
+from featavg.networks.polynomial import PolynomialNet
+from featavg.states import TrainingState
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -20,14 +22,14 @@ class Trajectory:
     Paper: :math:`\theta^{(t)}` and the coefficients of Lemmas 5.1 and 5.2.
 
     The state of training is the matrix C with
-    :math:`w_r^{(t)} = w_r^{(0)} + \sum_i C^{(t)}_{r,i} x_i`, from which the coefficients of the
-    paper follow exactly.
+    :math:`w_r^{(t)} = s_r^{(t)} w_r^{(0)} + \sum_i C^{(t)}_{r,i} x_i`, from which the coefficients
+    of the paper follow exactly; :math:`s = 1` for the paper's learners.
 
     Attributes
     ----------
-    net : BinaryNet or MultiClassNet
+    net : BinaryNet, MultiClassNet or PolynomialNet
         The network at the end.
-    initial_net : BinaryNet or MultiClassNet
+    initial_net : BinaryNet, MultiClassNet or PolynomialNet
         The network at the start.
     sample : Sample
         What it was trained on.
@@ -43,6 +45,10 @@ class Trajectory:
         The activation sets: where a pre-activation is >= 0.
     dual : array of shape (times, neurons, points)
         C.
+    kept : array of shape (times, neurons)
+        s, how much is left of the initial weights: 1 but for a `PolynomialNet`.
+    outer : array of shape (times, neurons)
+        The entry of each neuron in the second layer, which only a `PolynomialNet` can train.
     method : str
         How the steps were computed.
     """
@@ -56,6 +62,8 @@ class Trajectory:
     margins: FloatArray
     active: BoolArray
     dual: FloatArray
+    kept: FloatArray
+    outer: FloatArray
     method: str
 
     def __repr__(self) -> str:
@@ -114,7 +122,8 @@ class Trajectory:
 
     def net_at(self, index: int) -> TwoLayerNet:
         """Return the network at the recorded time with this index."""
-        return network_of(self.initial_net, self.sample, self.dual[index])
+        state = self.dual[index], self.kept[index], self.outer[index]
+        return network_of(self.initial_net, self.sample, *state)
 
 
 class Recorder:
@@ -125,24 +134,27 @@ class Recorder:
         self._targets = net.targets(sample)
         self._log_times: list[float] = []
         self._log_loss: list[float] = []
-        self._arrays: list[tuple[FloatArray, BoolArray, FloatArray]] = []
+        self._arrays: list[tuple[FloatArray, BoolArray, FloatArray, FloatArray, FloatArray]] = []
 
     def __len__(self) -> int:
         return len(self._log_times)
 
-    def add(self, log_time: float, outputs: FloatArray, active: BoolArray, C: FloatArray) -> None:
+    def add(self, log_time: float, outputs: FloatArray, state: TrainingState) -> None:
         """Record one time."""
         log_losses = self._net.log_losses(outputs, self._targets).astype(np.float64)
         largest = log_losses.max()
         self._log_times.append(log_time)
         self._log_loss.append(float(largest + np.log(np.exp(log_losses - largest).mean())))
-        self._arrays.append((self._net.margins(outputs, self._targets), active, C.copy()))
+        margins, active = self._net.margins(outputs, self._targets), state.Z >= 0
+        self._arrays.append((margins, active, state.C.copy(), state.kept.copy(), state.outer))
 
     def finish(self, method: str) -> Trajectory:
         """Return all that was recorded; the last time is the end."""
-        margins, active, dual = (np.stack(arrays) for arrays in zip(*self._arrays, strict=True))
+        margins, active, dual, kept, outer = (
+            np.stack(arrays) for arrays in zip(*self._arrays, strict=True)
+        )
         return Trajectory(
-            net=network_of(self._net, self._sample, dual[-1]),
+            net=network_of(self._net, self._sample, dual[-1], kept[-1], outer[-1]),
             initial_net=self._net,
             sample=self._sample,
             learning_rate=self._learning_rate,
@@ -151,15 +163,27 @@ class Recorder:
             margins=margins,
             active=active,
             dual=dual,
+            kept=kept,
+            outer=outer,
             method=method,
         )
 
 
-def network_of(initial: TwoLayerNet, sample: Sample, C: FloatArray) -> TwoLayerNet:
-    """Return the network with w = w(0) + Σ C x and, where there are biases, b = b(0) + Σ C."""
-    weights = initial.weights + C @ sample.x
+def network_of(
+    initial: TwoLayerNet,
+    sample: Sample,
+    C: FloatArray,
+    kept: FloatArray | None = None,
+    outer: FloatArray | None = None,
+) -> TwoLayerNet:
+    """Return the network with w = s w(0) + Σ C x and, where there are biases, b = b(0) + Σ C.
+
+    Without `kept`, s = 1; without `outer`, the second layer is that of the start.
+    """
+    start = initial.weights if kept is None else kept[:, None] * initial.weights
     biases = initial.biases + C.sum(axis=1) if initial.has_biases else initial.biases
-    return initial.with_parameters(weights, biases)
+    net = initial.with_parameters(start + C @ sample.x, biases)
+    return net if outer is None or not isinstance(net, PolynomialNet) else net.with_outer(outer)
 
 
 def recorded_steps(record: int | Sequence[int], steps: int) -> IntArray:

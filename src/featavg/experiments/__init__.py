@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from featavg.experiments import figure1, figure2, figure3, ledger, scaling, theorem
+from featavg.experiments import figure1, figure2, figure3, ledger, minvidal, scaling, theorem
 from featavg.experiments.base import Expectation, Experiment, Outcome, Results, Table, parameter
 from featavg.experiments.runner import Run, run
 
@@ -15,6 +15,7 @@ REGISTRY: dict[str, Experiment] = {
         ledger.EXPERIMENT,
         theorem.EXPERIMENT,
         scaling.EXPERIMENT,
+        minvidal.EXPERIMENT,
     )
 }
 """Every experiment by its id, in the order of the paper."""

@@ -1,7 +1,8 @@
-"""The learners of the paper, and its closed-form reference networks."""
+"""The learners of the paper and of Min and Vidal, and closed-form reference networks."""
 
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.networks.polynomial import PolynomialNet
 
-__all__ = ["BinaryNet", "MultiClassNet", "TwoLayerNet"]
+__all__ = ["BinaryNet", "MultiClassNet", "PolynomialNet", "TwoLayerNet"]

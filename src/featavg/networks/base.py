@@ -1,4 +1,4 @@
-"""What the two learners share."""
+"""What the learners share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from featavg import _checks
-from featavg._checks import FloatArray, InputError, IntArray
+from featavg._checks import BoolArray, FloatArray, InputError, IntArray
 from featavg.law import Sample
 
 if TYPE_CHECKING:
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 
 class TwoLayerNet(ABC):
-    r"""A ReLU network with one trained and one fixed layer.
+    r"""A network with one hidden layer.
 
-    With the pre-activations :math:`Z = W X^\top + b` and the fixed layer :math:`A`, the outputs
-    are :math:`F = A\,\mathrm{relu}(Z)`. Everything that has a value for each neuron or output and
-    each point is laid out (neurons or outputs, points).
+    With the pre-activations :math:`Z = W X^\top + b` and the second layer :math:`A`, the outputs
+    are :math:`F = A\,h(Z)`, with :math:`h` the ReLU unless a subclass says otherwise. Everything
+    that has a value for each neuron or output and each point is laid out (neurons or outputs,
+    points).
 
     Conventions: a neuron is active where its pre-activation is >= 0; the decision at a score of 0
     is -1.
@@ -39,7 +40,7 @@ class TwoLayerNet(ABC):
     @property
     @abstractmethod
     def second_layer(self) -> FloatArray:
-        """The fixed layer A, shape (outputs, neurons)."""
+        """The second layer A, shape (outputs, neurons)."""
 
     @property
     @abstractmethod
@@ -107,9 +108,22 @@ class TwoLayerNet(ABC):
         points = _checks.matrix("x", x, columns=self.dim)
         return self.weights @ points.T + self.biases[:, None]
 
+    @property
+    def moves_along_points(self) -> bool:
+        """Whether training only ever adds multiples of the points to the weights."""
+        return True
+
+    def hidden(self, Z: FloatArray) -> FloatArray:
+        """Return what the neurons say at pre-activations Z, shape (neurons, points)."""
+        return np.maximum(Z, 0)
+
+    def hidden_slopes(self, Z: FloatArray) -> FloatArray | BoolArray:
+        """Return the derivative of `hidden` by each pre-activation, shape (neurons, points)."""
+        return Z >= 0
+
     def outputs(self, x: ArrayLike) -> FloatArray:
-        """Return F = A relu(W Xᵀ + b), shape (outputs, points)."""
-        return self.second_layer @ np.maximum(self.preactivations(x), 0)
+        """Return F = A h(W Xᵀ + b), shape (outputs, points)."""
+        return self.second_layer @ self.hidden(self.preactivations(x))
 
     def score(self, x: ArrayLike) -> FloatArray:
         """Return the binary score of each point, shape (points,); its sign is the decision."""
@@ -148,6 +162,37 @@ class TwoLayerNet(ABC):
                 "to_torch needs PyTorch: pip install 'featavg[vision]'."
             ) from error
         return TorchNet(self, outputs)
+
+
+class OneOutputNet(TwoLayerNet):
+    r"""A network whose one output is the binary score, trained by the logistic loss.
+
+    Paper: Section 3.2. The loss of a point is :math:`\log(1 + e^{-y f(x)})`.
+    """
+
+    def targets(self, sample: Sample) -> IntArray:
+        """Return the coarse labels y."""
+        return sample.y
+
+    def soft_margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return y f of each point: the loss is log(1 + exp(-y f))."""
+        return self.margins(outputs, targets)
+
+    def residual_direction(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return y, shape (1, points)."""
+        return targets.astype(outputs.dtype)[None, :]
+
+    def margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+        """Return y f of each point."""
+        return outputs[0] * targets.astype(outputs.dtype)
+
+    def decision(self, outputs: FloatArray) -> FloatArray:
+        """Return f itself."""
+        return outputs[0]
+
+    def decision_gradient(self, outputs: FloatArray) -> FloatArray:
+        """Return 1 for every point."""
+        return np.ones_like(outputs)
 
 
 def check_parameters(weights: ArrayLike, biases: ArrayLike | None) -> tuple[FloatArray, FloatArray]:

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
 from featavg.law import Sample
-from featavg.networks.base import TwoLayerNet, check_parameters
+from featavg.networks.base import OneOutputNet, check_parameters
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class BinaryNet(TwoLayerNet):
+class BinaryNet(OneOutputNet):
     r"""The two-class network with 2m neurons.
 
     Paper: Section 3.2.
@@ -112,27 +112,3 @@ class BinaryNet(TwoLayerNet):
     def with_parameters(self, weights: FloatArray, biases: FloatArray) -> BinaryNet:
         """Return the network with other weights and biases."""
         return BinaryNet(weights, biases)
-
-    def targets(self, sample: Sample) -> IntArray:
-        """Return the coarse labels y."""
-        return sample.y
-
-    def soft_margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return y f of each point: the loss is log(1 + exp(-y f))."""
-        return self.margins(outputs, targets)
-
-    def residual_direction(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return y, shape (1, points)."""
-        return targets.astype(outputs.dtype)[None, :]
-
-    def margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return y f of each point."""
-        return outputs[0] * targets.astype(outputs.dtype)
-
-    def decision(self, outputs: FloatArray) -> FloatArray:
-        """Return f itself."""
-        return outputs[0]
-
-    def decision_gradient(self, outputs: FloatArray) -> FloatArray:
-        """Return 1 for every point."""
-        return np.ones_like(outputs)

@@ -17,6 +17,7 @@ from featavg._checks import FloatArray
 # Okabe and Ito's colours, which colour-blind readers can tell apart: coarse labels are always
 # vermilion, fine labels always blue, the paper's own numbers always black.
 COARSE, FINE, PAPER, QUIET = "#D55E00", "#0072B2", "#000000", "#777777"
+THIRD = "#009E73"
 
 _STYLE: dict[str, Any] = {
     "font.size": 10,

@@ -67,7 +67,7 @@ def pgd(
 
     Parameters
     ----------
-    net : BinaryNet or MultiClassNet
+    net : BinaryNet, MultiClassNet or PolynomialNet
         The network to attack.
     x, y : arrays of shape (points, coordinates) and (points,)
         The points and their labels in {-1, +1}.
@@ -246,7 +246,9 @@ def direction_attack(
 def check_points(net: TwoLayerNet, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, IntArray]:
     """Return points and labels that fit each other and the network."""
     if not isinstance(net, TwoLayerNet):
-        raise InputError(f"net must be a BinaryNet or a MultiClassNet; got {net!r}.")
+        raise InputError(
+            f"net must be a BinaryNet, a MultiClassNet or a PolynomialNet; got {net!r}."
+        )
     points = _checks.matrix("x", x, columns=net.dim)
     return points, _checks.signs("y", y, length=len(points))
 

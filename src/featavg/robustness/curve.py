@@ -13,7 +13,7 @@ from featavg.networks.base import TwoLayerNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.progress import counted
 from featavg.robustness.attacks import OBJECTIVES, Pgd, check_points, unit_direction
-from featavg.robustness.exact import exact_radii
+from featavg.robustness.exact import exact_radii, refuse_powers
 from featavg.robustness.minimal_norm import minimal_norm
 from featavg.robustness.radii import Radii
 
@@ -118,7 +118,7 @@ def robust_curve(
 
     Parameters
     ----------
-    net : BinaryNet or MultiClassNet
+    net : BinaryNet, MultiClassNet or PolynomialNet
         The network. Robustness is that of its binary decision.
     x, y : arrays of shape (points, coordinates) and (points,)
         The points and their labels in {-1, +1}.
@@ -127,6 +127,7 @@ def robust_curve(
     method : {"auto", "exact", "bracket", "minimal-norm", "pgd", "direction"}
         "exact" computes the curve itself, for a `BinaryNet` or the argmax readout; "bracket"
         certifies it from both sides, for any network; "auto" takes "exact" where it can be had.
+        A `PolynomialNet` of power 1 is like a `BinaryNet`; of a higher power it has neither.
         The others are attacks, which bound it from above only: "minimal-norm" is the best of DDN
         and FMN, "pgd" attacks at each radius and needs `rng`, "direction" moves all points along
         one `direction`.
@@ -218,6 +219,8 @@ def _curve(grid: FloatArray, found: Radii, method: str, objective: str) -> Robus
 def _applicable(net: TwoLayerNet, method: str) -> str:
     """Return the method that "auto" stands for, and refuse "exact" where it is not."""
     inexact = isinstance(net, MultiClassNet) and net.readout == "probability"
+    if method in ("auto", "exact", "bracket"):
+        refuse_powers(net)
     if method == "auto":
         return "bracket" if inexact else "exact"
     if method == "exact" and inexact:
@@ -242,7 +245,7 @@ def _broken_along(
     slopes = (net.weights @ direction)[:, None] * -y
     z = net.preactivations(x)
     for radius in np.sort(grid):
-        outputs = net.second_layer @ np.maximum(z + radius * slopes, 0)
+        outputs = net.second_layer @ net.hidden(z + radius * slopes)
         broken = (net.decision(outputs) > 0) != (y == 1)
         broken_at[broken & (broken_at > radius)] = radius
     return broken_at

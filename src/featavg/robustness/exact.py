@@ -14,6 +14,7 @@ from featavg._checks import FloatArray, IntArray
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.networks.polynomial import PolynomialNet
 from featavg.progress import ProgressReporter
 from featavg.robustness.attacks import check_points
 from featavg.robustness.bracket import log_odds_lower_bound
@@ -59,11 +60,12 @@ def exact_radii(
     quadratic program in each node, in the span of the weights; for a label of -1 the other way
     round, with < (a score of 0 is the decision -1). For a `MultiClassNet` with the argmax readout
     the same is done for each opposing class, and is exact too. For the probability readout the
-    bounds are a certified bracket, `lower` by duality and `upper` by an actual perturbation.
+    bounds are a certified bracket, `lower` by duality and `upper` by an actual perturbation. A
+    `PolynomialNet` of power 1 is a `BinaryNet` with other weights, of a higher power it is refused.
 
     Parameters
     ----------
-    net : BinaryNet or MultiClassNet
+    net : BinaryNet, MultiClassNet or PolynomialNet
         The network.
     x, y : arrays of shape (points, coordinates) and (points,)
         The points and their labels in {-1, +1}.
@@ -85,6 +87,9 @@ def exact_radii(
     array([ True,  True,  True])
     """
     points, labels = check_points(net, x, y)
+    refuse_powers(net)
+    if isinstance(net, PolynomialNet):
+        net = net.to_binary()
     max_nodes = _checks.count("max_nodes", max_nodes)
     jobs = None if jobs is None else _checks.count("jobs", jobs)
     view = AttackView.of(net, points, labels)
@@ -99,6 +104,16 @@ def exact_radii(
         lower[i], best.norm[i] = answer.lower, answer.upper
         best.u[:, i] = 0.0 if answer.point is None else answer.point
     return Radii(lower, best.norm, view.span.embed(best.u))
+
+
+def refuse_powers(net: TwoLayerNet) -> None:
+    """Refuse a network whose decision is not piecewise linear."""
+    if isinstance(net, PolynomialNet) and net.power > 1:
+        raise _checks.InputError(
+            "no exact or certified method applies to powers above 1, because there the network is "
+            "not piecewise linear; use minimal_norm, an attack, which bounds radii from above; "
+            f"got power={net.power}."
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,7 +37,7 @@ def minimal_norm(
 
     Parameters
     ----------
-    net : BinaryNet or MultiClassNet
+    net : BinaryNet, MultiClassNet or PolynomialNet
         The network. The attack lowers its binary decision.
     x, y : arrays of shape (points, coordinates) and (points,)
         The points and their labels in {-1, +1}.

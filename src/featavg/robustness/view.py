@@ -90,11 +90,11 @@ class AttackView:
 
     def outputs(self, z: FloatArray) -> FloatArray:
         """Return the network's outputs at pre-activations z."""
-        return self.A @ np.maximum(z, 0)
+        return self.A @ self.net.hidden(z)
 
     def gradient(self, by_output: FloatArray, z: FloatArray) -> FloatArray:
         """Turn a derivative by the outputs into one by the perturbation, at pre-activations z."""
-        return self.span.weights.T @ ((self.A.T @ by_output) * (z >= 0))
+        return self.span.weights.T @ ((self.A.T @ by_output) * self.net.hidden_slopes(z))
 
     def margin(self, u: FloatArray) -> FloatArray:
         """Return y times the decision of the perturbed points."""
@@ -120,7 +120,7 @@ class AttackView:
         rounding takes part, 0 turns a +1.
         """
         norms = np.linalg.norm(self.span.weights, axis=1)
-        size = np.abs(self.z).sum(axis=0) + norms.sum() * np.linalg.norm(u, axis=0)
-        rounding = 1e-14 * np.abs(self.A).max() * size
+        largest = np.abs(self.z) + norms[:, None] * np.linalg.norm(u, axis=0)
+        rounding = 1e-14 * np.abs(self.A).max() * self.net.hidden(largest).sum(axis=0)
         silent = (z <= 0).all(axis=0)
         return (margin < -rounding) | ((self.y == 1) & silent & (margin <= 0))

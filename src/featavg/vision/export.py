@@ -8,10 +8,11 @@ from torch import Tensor, nn
 
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.networks.polynomial import PolynomialNet
 
 
 class TorchNet(nn.Module):
-    """A `BinaryNet` or `MultiClassNet` as an ordinary module; see `TwoLayerNet.to_torch`."""
+    """A two-layer network as an ordinary module; see `TwoLayerNet.to_torch`."""
 
     def __init__(self, net: TwoLayerNet, outputs: str) -> None:
         super().__init__()
@@ -22,13 +23,18 @@ class TorchNet(nn.Module):
         self.register_buffer("second_layer", torch.tensor(np.array(net.second_layer)))
         self.outputs = outputs
         self.readout = net.readout if isinstance(net, MultiClassNet) else "score"
+        self.power = net.power if isinstance(net, PolynomialNet) else 1
         positive = net.class_signs == 1 if isinstance(net, MultiClassNet) else np.array([True])
         self.register_buffer("positive", torch.tensor(positive))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return logits, shape (points, 2) or (points, classes)."""
         second_layer, positive = self.get_buffer("second_layer"), self.get_buffer("positive")
-        logits: Tensor = torch.relu(self.hidden(x)) @ second_layer.T
+        hidden = torch.relu(self.hidden(x))
+        if self.power > 1:
+            norms = self.hidden.weight.norm(dim=1)
+            hidden = hidden * (hidden / torch.where(norms > 0, norms, 1)) ** (self.power - 1)
+        logits: Tensor = hidden @ second_layer.T
         if self.outputs == "classes":
             return logits
         if self.readout == "probability":

@@ -1,0 +1,342 @@
+"""The conjecture of Min and Vidal: both layers trained, polynomial activations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+
+from featavg import _checks
+from featavg._checks import FloatArray
+from featavg.descent import descend
+from featavg.distance import distance_to_averaging, distance_to_decoupled
+from featavg.experiments.base import (
+    Expectation,
+    Experiment,
+    Measurements,
+    Results,
+    Table,
+    parameter,
+)
+from featavg.law import MultiCluster, Sample
+from featavg.measures import alignment, averaging_index_per_neuron, clean_accuracy
+from featavg.networks.polynomial import POWERS, PolynomialNet
+from featavg.progress import counted, wanted
+from featavg.robustness import exact_radii, minimal_norm
+from featavg.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Below this distance (only power 1 has a bound), the search for exact radii is quick.
+_NEARLY_PARALLEL = 0.5
+_SERIES = {
+    "averaging_lower": "distance to averaging, at least",
+    "averaging_upper": "distance to averaging, at most",
+    "decoupled_lower": "distance to one neuron a centre, at least",
+    "decoupled_upper": "distance to one neuron a centre, at most",
+    "index": "averaging index",
+    "accuracy": "clean accuracy",
+    "radius_lower": "median radius, at least",
+    "radius": "median radius, at most",
+    "loss": "training loss",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Tight clusters, as Min and Vidal have them, and a small balanced initialisation.
+
+    Points are divided by √d: time is then of order k for every power. Radii are given for the
+    points as they are.
+    """
+
+    clusters: int = parameter(10, "k, the number of clusters")
+    dim: int = parameter(3072, "d, the dimension")
+    samples: int = parameter(200, "n, the number of training points")
+    noise: float = parameter(0.1, "sigma, the noise in each coordinate; 1 is the paper's")
+    width: int = parameter(20, "neurons on each side")
+    initial_norm: float = parameter(1e-3, "the norm of initial weights")
+    trained: Literal["both", "first"] = parameter(
+        "both", "which layers are trained; a second layer that is not is ±1/width"
+    )
+    learning_rate: float = parameter(0.5, "eta, for points of norm 1")
+    steps: int = parameter(10_000, "steps of gradient descent")
+    times: int = parameter(25, "recorded times, evenly spaced in log-time")
+    test_samples: int = parameter(500, "fresh points for clean accuracy")
+    radius_samples: int = parameter(60, "fresh points for radii")
+
+    def __post_init__(self) -> None:
+        _checks.choice("trained", self.trained, ("both", "first"))
+        _checks.count("times", self.times, minimum=3)
+        for name in ("samples", "width", "steps", "test_samples", "radius_samples"):
+            _checks.count(name, getattr(self, name))
+        for name in ("initial_norm", "learning_rate"):
+            _checks.scale(name, getattr(self, name))
+        self.law.clusters  # noqa: B018  a law that cannot be is refused here
+
+    @property
+    def law(self) -> MultiCluster:
+        """The law, divided by √d."""
+        unit = float(self.dim) ** -0.5
+        return MultiCluster(
+            clusters=self.clusters, dim=self.dim, signal=unit, noise=unit * self.noise
+        )
+
+    @property
+    def coordinates(self) -> str:
+        """Those of the span, where they are fewer."""
+        needed = self.clusters + self.samples + 2 * self.width
+        return "span" if needed < self.dim else "ambient"
+
+    @property
+    def radii(self) -> tuple[float, float]:
+        """What the geometry says: √(d/k) for averaging, √(d/2) for one neuron a centre."""
+        return float(np.sqrt(self.dim / self.clusters)), float(np.sqrt(self.dim / 2))
+
+
+def measure(parameters: Parameters, seed: int) -> Measurements:
+    """Train a network of each power from the same initial directions, and follow it."""
+    found: dict[str, Any] = {}
+    for power in POWERS:
+        data, init = np.random.default_rng(seed).spawn(2)
+        train = parameters.law.sample(
+            parameters.samples,
+            rng=data,
+            coordinates=parameters.coordinates,
+            reserve=2 * parameters.width,
+        )
+        test = train.fresh(parameters.test_samples, rng=data)
+        net = PolynomialNet.init(
+            train,
+            width=parameters.width,
+            weight_scale=parameters.initial_norm * float(parameters.dim) ** -0.5,
+            rng=init,
+            power=power,
+            train_second_layer=parameters.trained == "both",
+        )
+        run = descend(
+            net,
+            train,
+            learning_rate=parameters.learning_rate,
+            steps=parameters.steps,
+            record=parameters.times,
+            progress=wanted(),
+        )
+        followed = _follow(run, test, parameters.radius_samples)
+        found |= {f"p{power}_{key}": value for key, value in followed.items()}
+        found |= {f"p{power}_final_{key}": value[-1] for key, value in followed.items()}
+        found[f"p{power}_cosines"] = _strongest(cast(PolynomialNet, run.net), train)
+    proved = found["p1_final_radius_lower"] == found["p1_final_radius"]
+    found["p1_exact_radius"] = found["p1_final_radius"] if proved else np.nan
+    found["p3_nearer"] = found["p3_final_decoupled_upper"] / found["p3_final_averaging_lower"]
+    return found
+
+
+def _follow(run: Trajectory, test: Sample, radius_samples: int) -> dict[str, FloatArray]:
+    """Return every quantity at every recorded time but the first."""
+    times = counted(len(run.log_times) - 1, "distances and radii over time", enabled=wanted())
+    rows = [_at(run, index + 1, test, radius_samples) for index in times]
+    return {key: np.array([row[key] for row in rows]) for key in rows[0]}
+
+
+def _at(run: Trajectory, index: int, test: Sample, radius_samples: int) -> dict[str, float]:
+    """Return the quantities at one recorded time."""
+    net, sample = cast(PolynomialNet, run.net_at(index)), run.sample
+    averaging, decoupled = distance_to_averaging(net, sample), distance_to_decoupled(net, sample)
+    points = test.x[:radius_samples], test.y[:radius_samples]
+    if averaging.upper < _NEARLY_PARALLEL:
+        radii = exact_radii(net, *points, max_nodes=1000)
+    else:
+        radii = minimal_norm(net, *points, steps=100, starts=2)
+    per_neuron = averaging_index_per_neuron(net, sample)
+    sizes = np.where(np.isnan(per_neuron), 0, np.abs(net.outer) * net.norms)
+    return {
+        "time": float(run.times[index]),
+        "loss": float(run.loss[index]),
+        "averaging_lower": averaging.lower,
+        "averaging_upper": averaging.upper,
+        "decoupled_lower": decoupled.lower,
+        "decoupled_upper": decoupled.upper,
+        "index": float(np.nan_to_num(per_neuron) @ sizes / sizes.sum()),
+        "accuracy": clean_accuracy(net, test.x, test.y),
+        "radius_lower": float(np.median(radii.lower)) * np.sqrt(sample.law.dim),
+        "radius": float(np.median(radii.upper)) * np.sqrt(sample.law.dim),
+        "imbalance": float(np.abs(net.imbalances).max() / np.square(net.norms).max()),
+    }
+
+
+def _strongest(net: PolynomialNet, sample: Sample) -> FloatArray:
+    """Return the cosines of the centres and the strongest neurons, as many as there are centres.
+
+    Those of each side are ordered by the centre they are nearest to.
+    """
+    cosines, strength = alignment(net, sample.centers), np.abs(net.outer) * net.norms
+    chosen: list[int] = []
+    for sign in (1, -1):
+        own = np.flatnonzero(net.neuron_signs == sign)
+        count = int((sample.law.signs == sign).sum())
+        strongest = own[np.argsort(-strength[own], kind="stable")][:count]
+        order = np.argsort(cosines[:, strongest].argmax(axis=0), kind="stable")
+        chosen.extend(strongest[order])
+    return cosines[:, chosen]
+
+
+def expects(parameters: Parameters) -> list[Expectation]:
+    r"""Return the conjecture as rules: power 1 averages, power 3 learns the centres one by one.
+
+    For power 2 only reports: on the span of its centres, all directions are equally good for
+    :math:`\sum_j \langle\mu_j, w\rangle^2`, so theory does not say what a neuron learns. A network
+    of one neuron a centre is as far from averaging as two points say: at a centre it is 1 and
+    :math:`C f_{FA}` is C, at the average of q centres it is :math:`q^{1-p/2}` and :math:`C\sqrt q`.
+    """
+    averaged, decoupled = parameters.radii
+    q = max(len(parameters.law.positive_clusters), len(parameters.law.negative_clusters))
+    far = 1 - (1 + q**-0.5) / (1 + q**0.5)
+    rows = [
+        Expectation("p = 1: distance to averaging, at most", "p1_final_averaging_upper", high=0.1),
+        Expectation(
+            "p = 3: distance to averaging, at least", "p3_final_averaging_lower", low=far / 2
+        ),
+        Expectation(
+            "p = 3: distance to one neuron a centre (at most) over that to averaging (at least)",
+            "p3_nearer",
+            high=1,
+        ),
+        Expectation("p = 1: averaging index", "p1_final_index", low=0.9),
+        Expectation("p = 3: averaging index", "p3_final_index", high=0.1),
+        Expectation(
+            f"p = 1: exact median radius, theory {averaged:.4g}",
+            "p1_exact_radius",
+            0.95 * averaged,
+            1.05 * averaged,
+        ),
+        Expectation(
+            f"p = 3: median radius by attack (an upper bound), theory {decoupled:.4g}",
+            "p3_final_radius",
+            0.95 * decoupled,
+            1.05 * decoupled,
+        ),
+    ]
+    rows += [Expectation(f"p = {p}: clean accuracy", f"p{p}_final_accuracy", low=1) for p in POWERS]
+    rows += [
+        Expectation(f"p = 2: {text}", f"p2_final_{key}")
+        for key, text in _SERIES.items()
+        if key not in ("accuracy", "loss", "radius_lower")
+    ]
+    conjectured = {"p1_final_averaging_upper": "→ 0", "p3_final_index": "0", "p1_final_index": "1"}
+    return [replace(row, paper=conjectured.get(row.quantity, "")) for row in rows]
+
+
+def table(_: Parameters, results: Results) -> Table:
+    """Return every quantity at every recorded time."""
+    rows = [
+        (
+            seed,
+            power,
+            *(float(results[f"p{power}_{name}"][seed, t]) for name in ("time", *_SERIES)),
+        )
+        for power in POWERS
+        for seed, t in np.ndindex(results[f"p{power}_time"].shape)
+    ]
+    return Table(("seed", "power", "time", *_SERIES), rows)
+
+
+def plot(parameters: Parameters, results: Results) -> Figure:
+    """Draw both distances and the radius over log-time, and the cosines of the first seed."""
+    from featavg.report import plots
+
+    with plots.style():
+        figure, panels = plots.new_figure(14, 8.6, columns=3, rows=2)
+        colours = dict(zip(POWERS, (plots.COARSE, plots.THIRD, plots.FINE), strict=True))
+        _plot_distance(panels[0], results, "averaging", colours)
+        panels[0].set(title="distance to averaging: C·f_FA", ylabel="relative to the network")
+        _plot_distance(panels[1], results, "decoupled", colours)
+        panels[1].set(title="distance to one neuron a centre: C·F_p")
+        for power, colour in colours.items():
+            _plot_radius(panels[2], results, power, colour)
+        for predicted, text in zip(parameters.radii, ("√(d/k)", "√(d/2)"), strict=True):
+            panels[2].axhline(predicted, color=plots.QUIET, linewidth=0.8)
+            place = (0.01, predicted)
+            panels[2].annotate(
+                text, place, xycoords=("axes fraction", "data"), va="bottom", color=plots.QUIET
+            )
+        panels[2].set(title="median radius", ylim=(0, 1.3 * max(parameters.radii)))
+        for panel in panels[:3]:
+            panel.set(xscale="log", xlabel="ηt")
+            panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=8.5)
+        for panel, power in zip(panels[3:], POWERS, strict=True):
+            index = results[f"p{power}_final_index"].mean()
+            plots.heat_map(
+                panel,
+                results[f"p{power}_cosines"][0],
+                rows="centre",
+                columns="strongest neurons of each side",
+                title=f"p = {power}: averaging index {index:.2f}",
+            )
+        figure.suptitle(
+            f"k = {parameters.clusters}, d = {parameters.dim:,}, n = {parameters.samples}, "
+            f"σ = {parameters.noise:g}, {parameters.width} + {parameters.width} neurons, "
+            + ("both layers trained" if parameters.trained == "both" else "second layer fixed")
+        )
+    return figure
+
+
+def _plot_radius(axes: Axes, results: Results, power: int, colour: str) -> None:
+    """Draw the median radius: dashed where it is only what attacks found."""
+    from featavg.report import plots
+
+    time = results[f"p{power}_time"][0]
+    low, high = results[f"p{power}_radius_lower"], results[f"p{power}_radius"]
+    exact = (low == high).all(axis=0)
+    label = f"p = {power}: by attack, an upper bound"
+    plots.band(axes, time, high, color=colour, linestyle="--", label=label)
+    if exact[-1]:
+        proved = np.where(exact, high.mean(axis=0), np.nan)
+        axes.plot(time, proved, color=colour, label=f"p = {power}: exact")
+
+
+def _plot_distance(axes: Axes, results: Results, name: str, colours: dict[int, str]) -> None:
+    """Draw the lower bound, and where the upper one says something the area between them.
+
+    Thin lines are the seeds, the area is what some seed leaves possible.
+    """
+    for power, colour in colours.items():
+        time = results[f"p{power}_time"][0]
+        low, high = (results[f"p{power}_{name}_{side}"] for side in ("lower", "upper"))
+        bounded = high.max(axis=0) < 1
+        label = f"p = {power}: at least" + (", at most the top of the area" * bool(bounded[-1]))
+        axes.plot(time, low.mean(axis=0), color=colour, label=label)
+        axes.plot(time, low.T, color=colour, linewidth=0.6, alpha=0.6)
+        if bounded[-1]:
+            area = (low.min(axis=0), high.max(axis=0))
+            axes.fill_between(time, *area, where=bounded, color=colour, alpha=0.2, linewidth=0)
+    axes.set(yscale="log", ylim=(None, 1.1))
+
+
+EXPERIMENT = Experiment(
+    id="min-vidal",
+    title="Both layers trained, polynomial activations: the conjecture of Min and Vidal",
+    paper="Theorem 4.6",
+    parameters=Parameters(),
+    quick=replace(
+        Parameters(),
+        clusters=4,
+        dim=400,
+        samples=80,
+        width=10,
+        steps=2000,
+        times=7,
+        test_samples=200,
+        radius_samples=20,
+    ),
+    measure=measure,
+    expects=expects,
+    table=table,
+    plot=plot,
+    seeds=3,
+    quick_seeds=1,
+    in_reproduce=False,
+)
