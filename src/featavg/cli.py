@@ -138,13 +138,15 @@ def _add_parameters(parser: argparse.ArgumentParser, experiment: Experiment) -> 
         usual, quick = (getattr(p, field.name) for p in (experiment.parameters, experiment.quick))
         shown = f"default {usual}" if quick == usual else f"default {usual}; {quick} with --quick"
         kind, choices = _plain_type(kinds[field.name])
+        form: dict[str, Any] = {"action": argparse.BooleanOptionalAction}
+        if kind is not bool:
+            metavar = kind.__name__.upper() if choices is None else "|".join(choices)
+            form = {"type": kind, "choices": choices, "metavar": metavar}
         own.add_argument(
             f"--{field.name.replace('_', '-')}",
-            type=kind,
-            choices=choices,
-            metavar=kind.__name__.upper() if choices is None else "|".join(choices),
             default=argparse.SUPPRESS,
             help=field.metadata["help"] + (f" ({shown})" if usual is not None else ""),
+            **form,
         )
 
 

@@ -73,7 +73,7 @@ def fast_forward(
     >>> train = MultiCluster(clusters=2, dim=10**6).sample(40, rng=rng, coordinates="span")
     >>> net = BinaryNet.init(train, width=2, weight_scale=1e-8, bias_scale=1e-8, rng=rng)
     >>> fast_forward(net, train, learning_rate=1e-12, steps=1e14)
-    Trajectory(1e+14 steps of 1e-12, 50 recorded, loss 0.6931 -> 3.787e-08)
+    Trajectory(1e+14 steps of 1e-12, 50 recorded, loss 0.6931 -> 3.769e-08)
     """
     learning_rate = _checks.scale("learning_rate", learning_rate)
     tolerance = _checks.scale("tolerance", tolerance)

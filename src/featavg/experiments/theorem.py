@@ -279,7 +279,6 @@ def _plot_network(
     from featavg.report import plots
 
     time = np.exp(series["log_time"][0])
-    series = series | {"excess": series["ratio"] - 1}
     coefficients, shares, activity, robustness = panels
     for key, style, label in (
         ("own_max", "-", "own λ, largest"),
@@ -291,7 +290,6 @@ def _plot_network(
     coefficients.plot(time[late], np.log(time[late]), color=plots.PAPER, label="log(ηt)")
     coefficients.set(title=f"{classes}-class: coefficients", ylabel="λ")
     for key, style, label in (
-        ("excess", (0, (1, 1)), "own λ: largest / smallest - 1"),
         ("opposite_share", ":", "other |λ| / own λ"),
         ("distance_share", "-", "distance of item 2 · √d / λ"),
         ("bias", "--", "largest |bias|"),
@@ -300,6 +298,9 @@ def _plot_network(
         positive = np.where(np.isfinite(series[key]) & (series[key] > 0), series[key], np.nan)
         if np.isfinite(positive).any():
             plots.band(shares, time, positive, color=colour, linestyle=style, label=label)
+    excess = np.where(series["ratio"] > 1, series["ratio"] - 1, np.nan).mean(axis=0)
+    label = "own λ: largest / smallest - 1"
+    shares.plot(time, excess, color=colour, linestyle=(0, (1, 1)), linewidth=2.5, label=label)
     shares.set(yscale="log", title=f"{classes}-class: what is o(1)")
     for key, style, label in (
         ("active", "-", "own activations on"),
