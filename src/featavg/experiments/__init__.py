@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from featavg.experiments import figure1, figure2, figure3, scaling, theorem
+from featavg.experiments import ablations, figure1, figure2, figure3, scaling, theorem
 from featavg.experiments.base import Expectation, Experiment, Outcome, Results, Table, parameter
 from featavg.experiments.runner import Run, run
 
@@ -12,6 +12,7 @@ REGISTRY: dict[str, Experiment] = {
         figure1.EXPERIMENT,
         figure2.EXPERIMENT,
         figure3.EXPERIMENT,
+        *ablations.EXPERIMENTS,
         theorem.EXPERIMENT,
         scaling.EXPERIMENT,
     )
