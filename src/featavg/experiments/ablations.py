@@ -9,7 +9,7 @@ are listed as contested, and their rows report what the paper says beside what w
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -54,8 +54,8 @@ class Ablation:
     contested : tuple of float
         Values in `does_not` at which our runs average nevertheless.
     gain : float
-        The factor by which the radius may grow from the first value to the last, where the paper
-        says that it does not.
+        The factor by which the radius may grow from the smallest value to the largest, where the
+        paper says that it does not.
     dtype : str
         The precision of the points.
     """
@@ -92,7 +92,7 @@ class Parameters(MatrixSetting):
     ablation: ClassVar[Ablation]
 
     test_samples: int = parameter(100, "the number of fresh points that radii are the median of")
-    values: str = field(default="", metadata={"help": "the values, with commas between them"})
+    values: str = parameter("", "the values, with commas between them")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,7 +114,7 @@ class Parameters(MatrixSetting):
 
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
-    """Train the 2-class network at every value, always from the same random numbers."""
+    """Train the 2-class network at every value, from the same random streams."""
     values = list(parameters.settings)
     found: dict[str, Any] = {}
     matrices = []
@@ -123,9 +123,8 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         matrices.append(matrix)
         found |= {quantity(name, values[i]): number for name, number in numbers.items()}
     found["cosines"] = np.stack(matrices)
-    found["radius_gain"] = found[quantity("radius", max(values))] / max(
-        found[quantity("radius", min(values))], np.finfo(float).tiny
-    )
+    first, last = (found[quantity("radius", v)] for v in (min(values), max(values)))
+    found["radius_gain"] = last / first if first > 0 else np.inf
     return found
 
 
@@ -331,31 +330,31 @@ def _declare(figure: int, title: str, parameters: Parameters, quick: Parameters)
 EXPERIMENTS = (
     _declare(
         5,
-        "More data does not mend averaging",
+        "More data does not end averaging",
         Figure5Parameters(),
         quick=Figure5Parameters(values="500, 1000, 2000"),
     ),
     _declare(
         6,
-        "Averaging and the learning rate",
+        "Averaging at larger and smaller learning rates",
         Figure6Parameters(),
         quick=Figure6Parameters(samples=500),
     ),
     _declare(
         7,
-        "Averaging and the size of the initial weights",
+        "Averaging from larger and smaller initial weights",
         Figure7Parameters(),
         quick=Figure7Parameters(samples=500),
     ),
     _declare(
         8,
-        "Averaging and the signal-to-noise ratio",
+        "Averaging in more and in less noise",
         Figure8Parameters(),
         quick=Figure8Parameters(samples=500),
     ),
     _declare(
         9,
-        "Averaging where centres are not quite orthogonal",
+        "Averaging of centres that are not quite orthogonal",
         Figure9Parameters(),
         quick=Figure9Parameters(samples=500),
     ),
