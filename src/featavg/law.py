@@ -15,6 +15,7 @@ from featavg.span import RESERVE, SpanFrame, normal
 
 _DTYPES = ("float64", "float32")
 _AMBIENT_ENTRIES = 2**27
+_ROWS_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
@@ -304,19 +305,24 @@ def _draw(
     """Draw `size` points around given centres."""
     cluster = rng.integers(law.clusters, size=size)
     if frame is None:
-        noise = normal((size, centers.shape[1]), rng, centers.dtype)
-        noise_norms = np.linalg.norm(noise, axis=1)
+        noise = np.empty((size, centers.shape[1]), centers.dtype)
+        noise_norms = np.empty(size, centers.dtype)
     elif training:
         noise = frame.training_noise(rng, centers.dtype)
         noise_norms = np.linalg.norm(noise, axis=1)
     else:
         noise, noise_norms = frame.fresh_noise(size, rng, centers.dtype)
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by Sample
-        noise *= law.noise
-        # cluster by cluster, and no further than centres reach: no second array of the size of x
-        reach = centers.shape[1] if frame is None else frame.rank
-        for j in range(law.clusters):
-            noise[cluster == j, :reach] += law.signal * centers[j, :reach]
+    # some rows at a time, and no further than centres reach: nothing else of the size of x
+    reach = centers.shape[1] if frame is None else frame.rank
+    shifts = law.signal * centers[:, :reach]
+    for start in range(0, size, _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        if frame is None:
+            noise[rows] = normal(noise[rows].shape, rng, centers.dtype)
+            noise_norms[rows] = np.linalg.norm(noise[rows], axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by Sample
+            noise[rows] *= law.noise
+            noise[rows, :reach] += shifts[cluster[rows]]
     noise.flags.writeable = False  # handed over, not copied
     return Sample(
         law=law,

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from featavg.experiments import figure1, figure2, figure3, ledger, minvidal, scaling, theorem
+from featavg.experiments import (
+    ablations,
+    figure1,
+    figure2,
+    figure3,
+    ledger,
+    minvidal,
+    scaling,
+    theorem,
+)
 from featavg.experiments.base import Expectation, Experiment, Outcome, Results, Table, parameter
 from featavg.experiments.runner import Run, run
 
@@ -12,6 +21,7 @@ REGISTRY: dict[str, Experiment] = {
         figure1.EXPERIMENT,
         figure2.EXPERIMENT,
         figure3.EXPERIMENT,
+        *ablations.EXPERIMENTS,
         ledger.EXPERIMENT,
         theorem.EXPERIMENT,
         scaling.EXPERIMENT,

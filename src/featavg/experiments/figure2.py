@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featavg._checks import BoolArray, InputError
 from featavg.experiments.base import Expectation, Experiment, Measurements, Results, Table
-from featavg.experiments.setting import SyntheticSetting
+from featavg.experiments.setting import MatrixSetting
 from featavg.measures import averaging_index, clean_accuracy, equivalent_alignment
 
 if TYPE_CHECKING:
@@ -17,18 +16,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(SyntheticSetting):
+class Parameters(MatrixSetting):
     """The parameters of Figure 2: those of the synthetic setting."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        law = self.law
-        largest_side = max(len(law.positive_clusters), len(law.negative_clusters))
-        if self.width < largest_side:
-            raise InputError(
-                f"width must be at least {largest_side} because the matrix of Figure 2 has a "
-                f"weight for each cluster of a side; got {self.width}."
-            )
 
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
@@ -36,7 +25,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     pair = parameters.train(seed)
     coarse = equivalent_alignment(pair.coarse.net, pair.train)
     fine = equivalent_alignment(pair.fine.net, pair.train)
-    own = _own_side(parameters)
+    own = parameters.own_side
     diagonal = np.eye(len(fine), dtype=bool)
     return {
         "coarse_cosines": coarse,
@@ -53,22 +42,15 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
 
 
 def expects(parameters: Parameters) -> list[Expectation]:
-    r"""Return what Theorems 4.5 and 4.7 say about the two matrices.
-
-    A weight along the sum of p centres with the pairwise cosine c has the cosine
-    :math:`\sqrt{(1 + (p-1)c)/p}` with each of them.
-    """
-    law, c = parameters.law, parameters.cosine
-    sizes = np.array([len(law.positive_clusters), len(law.negative_clusters)])
-    own = np.average(np.sqrt((1 + (sizes - 1) * c) / sizes), weights=sizes**2)
-    # between the sums of p and of q centres, and between two centres
-    opposite = max(abs(c) * np.sqrt(s / (1 + (s - 1) * c)) for s in sizes)
+    """Return what Theorems 4.5 and 4.7 say about the two matrices."""
+    own, opposite = parameters.average_cosines
+    c = parameters.cosine
     k = parameters.clusters
     indices = [
         Expectation("2-class: averaging index", "coarse_index", low=0.9, paper="1"),
         Expectation(f"{k}-class: averaging index", "fine_index", high=0.1, paper="0"),
     ]
-    if sizes.max() == 1:  # with one centre a side there is nothing to average
+    if max(parameters.side_sizes) == 1:  # with one centre a side there is nothing to average
         indices = []
     return [
         Expectation(
@@ -136,12 +118,6 @@ def plot(parameters: Parameters, results: Results) -> Figure:
             )
         figure.colorbar(picture, ax=panels, label="cosine", shrink=0.9)
     return figure
-
-
-def _own_side(parameters: Parameters) -> BoolArray:
-    """Return where a centre and an equivalent weight are of the same side."""
-    signs = parameters.law.signs
-    return signs[:, None] == signs[None, :]
 
 
 EXPERIMENT = Experiment(

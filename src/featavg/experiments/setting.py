@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from featavg import _checks
+from featavg._checks import BoolArray, InputError
 from featavg.descent import descend
 from featavg.experiments.base import parameter
 from featavg.law import MultiCluster, Sample
@@ -87,28 +88,80 @@ class SyntheticSetting:
         data, coarse, fine, after = np.random.default_rng(seed).spawn(4)
         train = self.law.sample(self.samples, rng=data)
         test = train.fresh(self.test_samples, rng=data)
-        binary = BinaryNet.init(
+        multi = MultiClassNet.init(
+            train, width=self.fine_width, weight_scale=self.weight_scale, rng=fine
+        )
+        binary = self._descend(self._binary(train, coarse), train, record=record)
+        fine_run = self._descend(multi, train, record=record)
+        return TrainedPair(train, test, binary, fine_run, after)
+
+    def train_coarse(
+        self, seed: int, *, dtype: str = "float64", progress: bool = False
+    ) -> tuple[Trajectory, Sample]:
+        """Train the 2-class network alone, the same one as `train`; return it and fresh points."""
+        data, coarse, *_ = np.random.default_rng(seed).spawn(4)
+        train = self.law.sample(self.samples, rng=data, dtype=dtype)
+        test = train.fresh(self.test_samples, rng=data)
+        return self._descend(self._binary(train, coarse), train, progress=progress), test
+
+    def _binary(self, train: Sample, rng: np.random.Generator) -> BinaryNet:
+        return BinaryNet.init(
             train,
             width=self.width,
             weight_scale=self.weight_scale,
             bias_scale=self.bias_scale,
-            rng=coarse,
-        )
-        multi = MultiClassNet.init(
-            train, width=self.fine_width, weight_scale=self.weight_scale, rng=fine
-        )
-        return TrainedPair(
-            train,
-            test,
-            self._descend(binary, train, record),
-            self._descend(multi, train, record),
-            after,
+            rng=rng,
         )
 
-    def _descend(self, net: TwoLayerNet, train: Sample, record: int) -> Trajectory:
+    def _descend(
+        self, net: TwoLayerNet, train: Sample, *, record: int = 2, progress: bool = False
+    ) -> Trajectory:
         return descend(
-            net, train, learning_rate=self.learning_rate, steps=self.steps, record=record
+            net,
+            train,
+            learning_rate=self.learning_rate,
+            steps=self.steps,
+            record=record,
+            progress=progress,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixSetting(SyntheticSetting):
+    """The synthetic setting where the matrix of cosines is looked at."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        largest_side = max(self.side_sizes)
+        if self.width < largest_side:
+            raise InputError(
+                f"width must be at least {largest_side} because the matrix of Figure 2 has a "
+                f"weight for each cluster of a side; got {self.width}."
+            )
+
+    @property
+    def side_sizes(self) -> tuple[int, int]:
+        """How many clusters are positive and how many negative."""
+        return len(self.law.positive_clusters), len(self.law.negative_clusters)
+
+    @property
+    def own_side(self) -> BoolArray:
+        """Where a centre and an equivalent weight are of the same side."""
+        signs = self.law.signs
+        return signs[:, None] == signs[None, :]
+
+    @property
+    def average_cosines(self) -> tuple[float, float]:
+        r"""The cosines of exact averages: the mean with own centres, the largest with others.
+
+        A weight along the sum of p centres with the pairwise cosine c has the cosine
+        :math:`\sqrt{(1 + (p-1)c)/p}` with each of them.
+        """
+        sizes, c = np.array(self.side_sizes), self.cosine
+        own = np.average(np.sqrt((1 + (sizes - 1) * c) / sizes), weights=sizes**2)
+        # between the sums of p and of q centres, and between two centres
+        opposite = max(abs(c) * np.sqrt(s / (1 + (s - 1) * c)) for s in sizes)
+        return float(own), float(opposite)
 
 
 @dataclass(frozen=True, eq=False)
