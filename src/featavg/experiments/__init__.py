@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from featavg.experiments import figure1, figure2, figure3, scaling, theorem
+from featavg.experiments import figure1, figure2, figure3, margins, scaling, theorem
 from featavg.experiments.base import Expectation, Experiment, Outcome, Results, Table, parameter
 from featavg.experiments.runner import Run, run
 
@@ -14,6 +14,7 @@ REGISTRY: dict[str, Experiment] = {
         figure3.EXPERIMENT,
         theorem.EXPERIMENT,
         scaling.EXPERIMENT,
+        margins.EXPERIMENT,
     )
 }
 """Every experiment by its id, in the order of the paper."""
