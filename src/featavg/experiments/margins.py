@@ -45,6 +45,9 @@ class Parameters:
     dim: int = parameter(3072, "d, the dimension")
     samples: int = parameter(400, "n, the number of training points")
     width: int = parameter(5, "m, positive (and negative) neurons of the 2-class network")
+    # One neuron for each class is too few: of n/k points, all silence it with probability
+    # 1 / (n/k + 1), and then it never learns.
+    fine_width: int = parameter(2, "h, neurons for each class of the k-class network")
     learning_rate: float = parameter(1e-6, "eta")
     init_scale: float = parameter(1e-6, "scale of the initial weights and biases")
     decades: int = parameter(103, "eta·t = 10 to the power of this, to which it is trained")
@@ -52,11 +55,11 @@ class Parameters:
     times: int = parameter(400, "recorded times, evenly spaced in log-time")
     details: int = parameter(12, "those of them for KKT residuals and radii")
     kink: float = parameter(1e-3, "size of a pre-activation that counts as a kink")
-    radius_samples: int = parameter(60, "fresh points for exact radii")
+    radius_samples: int = parameter(100, "fresh points for exact radii")
 
     def __post_init__(self) -> None:
         _checks.count("clusters", self.clusters, minimum=2)
-        for name in ("dim", "samples", "width", "decades", "radius_samples"):
+        for name in ("dim", "samples", "width", "fine_width", "decades", "radius_samples"):
             _checks.count(name, getattr(self, name))
         _checks.count("details", self.details, minimum=3)
         _checks.count("times", self.times, minimum=10)
@@ -86,7 +89,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     """Train both networks at every tolerance and follow the finest run in detail."""
     data, coarse, fine = np.random.default_rng(seed).spawn(3)
     law = MultiCluster(clusters=parameters.clusters, dim=parameters.dim)
-    reserve = 2 * parameters.width + parameters.clusters
+    reserve = 2 * parameters.width + parameters.clusters * parameters.fine_width
     train = law.sample(parameters.samples, rng=data, coordinates="span", reserve=reserve)
     test = train.fresh(parameters.radius_samples, rng=data)
     scale = parameters.init_scale
@@ -94,7 +97,9 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         "coarse": BinaryNet.init(
             train, width=parameters.width, weight_scale=scale, bias_scale=scale, rng=coarse
         ),
-        "fine": MultiClassNet.init(train, width=1, weight_scale=scale, rng=fine, readout="argmax"),
+        "fine": MultiClassNet.init(
+            train, width=parameters.fine_width, weight_scale=scale, rng=fine, readout="argmax"
+        ),
     }
     found: dict[str, object] = {}
     for name, net in nets.items():
@@ -110,6 +115,11 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
                 progress=wanted(),
             )
             histories.append(MarginHistory.of(run))
+            if histories[-1].fitted + _REFINEMENTS > parameters.times:
+                raise InputError(
+                    f"the network must fit every point well before the end, and with seed {seed} "
+                    f"the {name} one does not; got decades={parameters.decades}."
+                )
         for measured in (
             _integration(histories),
             _late(histories[-1]),
@@ -150,7 +160,9 @@ def _follow(
 ) -> dict[str, object]:
     """Return margins, KKT residuals and radii from the fit on, and what they come to."""
     last = len(history.log_times) - 1
-    chosen = np.linspace(history.fitted, last, parameters.details).round().astype(int)
+    # closer together at first, when more happens
+    share = np.linspace(0, 1, parameters.details) ** 2
+    chosen = (history.fitted + share * (last - history.fitted)).round().astype(int)
     rows = []
     for i in counted(len(chosen), "KKT residuals and radii", enabled=wanted()):
         index = int(chosen[i])
@@ -195,28 +207,24 @@ def expects(parameters: Parameters) -> list[Expectation]:
                 f"{label}: log₁₀ of the final sum of losses", f"{name}_final_log10_loss", high=-100
             ),
             Expectation(
-                f"{label}: largest relative decrease of γ̃, tolerance {coarsest:g}",
+                f"{label}: largest relative fall of γ̃ at {coarsest:g}",
                 f"{name}_decrease_coarse",
                 high=1e-4,
                 paper="0",
             ),
             Expectation(
-                f"{label}: largest relative decrease of γ̃, tolerance {finest:g}",
+                f"{label}: largest relative fall of γ̃ at {finest:g}",
                 f"{name}_decrease",
                 high=1e-4,
                 paper="0",
             ),
             Expectation(
-                f"{label}: the second of them minus half of the first",
+                f"{label}: finer fall minus half of the coarser",
                 f"{name}_decrease_excess",
                 high=1e-12,
             ),
             Expectation(f"{label}: error of γ̃ at {2 * finest:g}", f"{name}_error"),
-            Expectation(
-                f"{label}: that error over the one at twice the tolerance",
-                f"{name}_error_ratio",
-                high=0.75,
-            ),
+            Expectation(f"{label}: error of γ̃, over that at {coarsest:g}", f"{name}_error_ratio"),
             Expectation(
                 f"{label}: KKT gap, end over fit", f"{name}_gap_ratio", high=0.5, paper="→ 0"
             ),
@@ -231,7 +239,7 @@ def expects(parameters: Parameters) -> list[Expectation]:
                 f"{label}: slope of log loss in log t", f"{name}_loss_rate", -1.05, -0.95, "-1"
             ),
             Expectation(
-                f"{label}: deviation of the norm from a line in log t",
+                f"{label}: norm: deviation from a line in log t",
                 f"{name}_norm_deviation",
                 high=0.02,
                 paper="Θ(log t)",
@@ -301,8 +309,8 @@ def plot(parameters: Parameters, results: Results) -> Figure:
             )
         _label(panels)
         figure.suptitle(
-            f"k = {parameters.clusters}, d = {parameters.dim:,}, n = {parameters.samples:,}: "
-            "the margin keeps growing, the radius does not"
+            f"k = {parameters.clusters}, d = {parameters.dim:,}, n = {parameters.samples:,}, "
+            f"trained to ηt = 10^{parameters.decades}"
         )
     return figure
 
@@ -343,7 +351,7 @@ def _label(panels: list[Axes]) -> None:
     for panel in panels[1:3]:
         panel.set_yscale("log")
     for panel in (panels[0], panels[5]):
-        panel.set_ylim(0, None)
+        panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
 
 
 EXPERIMENT = Experiment(
@@ -351,12 +359,12 @@ EXPERIMENT = Experiment(
     title="Margins grow for ever, radii do not",
     paper="none, an extension; the margin maximisation of Lyu and Li (2020)",
     parameters=Parameters(),
-    quick=replace(Parameters(), samples=200, times=150, details=5, radius_samples=20),
+    quick=replace(Parameters(), clusters=4, samples=200, times=150, details=6),
     measure=measure,
     expects=expects,
     table=table,
     plot=plot,
-    seeds=3,
+    seeds=2,
     quick_seeds=1,
     in_reproduce=False,
 )
