@@ -89,14 +89,24 @@ def test_smoothed_margin_lies_below_the_margin_and_meets_it(kind):
 
 
 @pytest.mark.parametrize("kind", ["binary", "multi"])
-def test_smoothed_margin_never_falls(kind):
+@pytest.mark.parametrize("learning_rate", [0.01, 0.1, 1.0])
+def test_smoothed_margin_does_not_fall_in_any_step_of_gradient_descent(kind, learning_rate):
     net, train = problem(kind)
-    for tolerance in (0.4, 0.1):  # recorded more often than the integrator steps
+    run = fa.descend(net, train, learning_rate=learning_rate, steps=400, record=range(401))
+    history = fa.MarginHistory.of(run)
+    assert history.fitted < 200
+    assert history.largest_decrease == 0
+
+
+@pytest.mark.parametrize("kind", ["binary", "multi"])
+def test_smoothed_margin_does_not_fall_at_losses_of_1e_100(kind):
+    net, train = problem(kind)
+    for tolerance in (0.4, 0.1):  # about as many recorded times as steps at the coarser one
         run = fa.fast_forward(
-            net, train, learning_rate=1e-6, steps=10**26, tolerance=tolerance, record=3000
+            net, train, learning_rate=1e-6, steps=10**106, tolerance=tolerance, record=500
         )
         history = fa.MarginHistory.of(run)
-        assert history.fitted < 1500
+        assert history.log_loss[-1] < -100 * np.log(10) + np.log(60)
         assert history.largest_decrease == 0
 
 

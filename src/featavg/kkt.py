@@ -36,6 +36,11 @@ class KKTResidual:
         The largest normalised margin of any network with these activations, kinks being free.
     accuracy : float
         By how much `gap` may exceed the smallest possible one: a proof.
+
+    Examples
+    --------
+    >>> KKTResidual(0.1, 0.02, np.ones((1, 3)), free=2, pattern_margin=8.0, accuracy=1e-6)
+    KKTResidual(stationarity 0.1, complementarity 0.02, gap 0.05, 2 gates free)
     """
 
     stationarity: float

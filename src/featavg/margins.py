@@ -162,8 +162,8 @@ class MarginHistory:
             raise InputError("rates need at least 3 recorded times after every point is fitted.")
         x = log_times[late]
         loss, _ = _line(x, self.log_loss[fitted:][late])
-        norm, curvature = _line(x, self.norm[fitted:][late])
-        return Rates(loss, norm, curvature)
+        norm, deviation = _line(x, self.norm[fitted:][late])
+        return Rates(loss, norm, deviation)
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,13 @@ class Rates:
         The slope of :math:`\|\theta\|` in :math:`\log t`; :math:`1/\gamma` in the limit.
     norm_deviation : float
         The largest distance of the norm from the fitted line, relative to how much it grew.
+
+    Examples
+    --------
+    >>> times = np.linspace(1, 9, 5)
+    >>> rates = MarginHistory(times, -2 - times, 3 * times, 1 / times, 1 / times).rates()
+    >>> round(rates.loss, 6), round(rates.norm, 6), round(rates.norm_deviation, 6)
+    (-1.0, 3.0, 0.0)
     """
 
     loss: float
