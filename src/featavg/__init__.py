@@ -20,7 +20,9 @@ from importlib.metadata import version
 from featavg._checks import InputError
 from featavg.descent import descend
 from featavg.fastforward import fast_forward
+from featavg.kkt import KKTResidual, kkt_residual
 from featavg.law import MultiCluster, Sample
+from featavg.margins import MarginHistory, Rates, normalized_margin, smoothed_margin
 from featavg.measures import (
     alignment,
     averaging_index,
@@ -50,10 +52,13 @@ __all__ = [
     "AttackResult",
     "BinaryNet",
     "InputError",
+    "KKTResidual",
+    "MarginHistory",
     "MultiClassNet",
     "MultiCluster",
     "PolynomialNet",
     "Radii",
+    "Rates",
     "RobustCurve",
     "Sample",
     "Trajectory",
@@ -69,8 +74,11 @@ __all__ = [
     "equivalent_weights",
     "exact_radii",
     "fast_forward",
+    "kkt_residual",
     "minimal_norm",
+    "normalized_margin",
     "pgd",
     "robust_curve",
+    "smoothed_margin",
     "worst",
 ]

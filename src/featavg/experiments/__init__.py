@@ -8,6 +8,7 @@ from featavg.experiments import (
     figure2,
     figure3,
     ledger,
+    margins,
     minvidal,
     scaling,
     theorem,
@@ -25,6 +26,7 @@ REGISTRY: dict[str, Experiment] = {
         ledger.EXPERIMENT,
         theorem.EXPERIMENT,
         scaling.EXPERIMENT,
+        margins.EXPERIMENT,
         minvidal.EXPERIMENT,
     )
 }

@@ -1,0 +1,372 @@
+"""Training to losses of 10^-100 maximises the margin, and does not make the network more robust."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from featavg import _checks
+from featavg._checks import FloatArray, InputError
+from featavg.experiments.base import (
+    Expectation,
+    Experiment,
+    Measurements,
+    Results,
+    Table,
+    parameter,
+)
+from featavg.fastforward import fast_forward
+from featavg.kkt import kkt_residual
+from featavg.law import MultiCluster, Sample
+from featavg.margins import MarginHistory
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.binary import BinaryNet
+from featavg.networks.multiclass import MultiClassNet
+from featavg.progress import counted, wanted
+from featavg.robustness import exact_radii
+from featavg.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_NETS = ("coarse", "fine")
+_REFINEMENTS = 3  # tolerances, each half of the one before
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """The data of Section 6.1, trained far beyond the fit."""
+
+    clusters: int = parameter(10, "k, the number of clusters")
+    dim: int = parameter(3072, "d, the dimension")
+    samples: int = parameter(400, "n, the number of training points")
+    width: int = parameter(5, "m, positive (and negative) neurons of the 2-class network")
+    # One neuron for each class is too few: of n/k points, all silence it with probability
+    # 1 / (n/k + 1), and then it never learns.
+    fine_width: int = parameter(2, "h, neurons for each class of the k-class network")
+    learning_rate: float = parameter(1e-6, "eta")
+    init_scale: float = parameter(1e-6, "scale of the initial weights and biases")
+    decades: int = parameter(103, "eta·t = 10 to the power of this, to which it is trained")
+    tolerance: float = parameter(0.4, "tolerance of fast_forward; halved, and halved again")
+    times: int = parameter(400, "recorded times, evenly spaced in log-time")
+    details: int = parameter(12, "those of them for KKT residuals and radii")
+    kink: float = parameter(1e-3, "size of a pre-activation that counts as a kink")
+    radius_samples: int = parameter(100, "fresh points for exact radii")
+
+    def __post_init__(self) -> None:
+        _checks.count("clusters", self.clusters, minimum=2)
+        for name in ("dim", "samples", "width", "fine_width", "decades", "radius_samples"):
+            _checks.count(name, getattr(self, name))
+        _checks.count("details", self.details, minimum=3)
+        _checks.count("times", self.times, minimum=10)
+        for name in ("learning_rate", "init_scale", "tolerance"):
+            _checks.scale(name, getattr(self, name))
+        _checks.scale("kink", self.kink, zero=True)
+        if self.learning_rate > 1:
+            raise InputError(f"learning_rate must be at most 1; got {self.learning_rate!r}.")
+
+    @property
+    def steps(self) -> int:
+        """The number of steps, too large for a float from 309 decades on."""
+        return round(1 / self.learning_rate) * 10**self.decades
+
+    @property
+    def tolerances(self) -> list[float]:
+        """The tolerances, the finest last."""
+        return [self.tolerance / 2**i for i in range(_REFINEMENTS)]
+
+    @property
+    def predicted(self) -> dict[str, float]:
+        """The radii of averaging and of decoupled features."""
+        return {"coarse": np.sqrt(self.dim / self.clusters), "fine": np.sqrt(self.dim / 2)}
+
+
+def measure(parameters: Parameters, seed: int) -> Measurements:
+    """Train both networks at every tolerance and follow the finest run in detail."""
+    data, coarse, fine = np.random.default_rng(seed).spawn(3)
+    law = MultiCluster(clusters=parameters.clusters, dim=parameters.dim)
+    reserve = 2 * parameters.width + parameters.clusters * parameters.fine_width
+    train = law.sample(parameters.samples, rng=data, coordinates="span", reserve=reserve)
+    test = train.fresh(parameters.radius_samples, rng=data)
+    scale = parameters.init_scale
+    nets: dict[str, TwoLayerNet] = {
+        "coarse": BinaryNet.init(
+            train, width=parameters.width, weight_scale=scale, bias_scale=scale, rng=coarse
+        ),
+        "fine": MultiClassNet.init(
+            train, width=parameters.fine_width, weight_scale=scale, rng=fine, readout="argmax"
+        ),
+    }
+    found: dict[str, object] = {}
+    for name, net in nets.items():
+        histories = []
+        for tolerance in parameters.tolerances:
+            run = fast_forward(
+                net,
+                train,
+                learning_rate=parameters.learning_rate,
+                steps=parameters.steps,
+                tolerance=tolerance,
+                record=parameters.times,
+                progress=wanted(),
+            )
+            histories.append(MarginHistory.of(run))
+            if histories[-1].fitted + _REFINEMENTS > parameters.times:
+                raise InputError(
+                    f"the network must fit every point well before the end, and with seed {seed} "
+                    f"the {name} one does not; got decades={parameters.decades}."
+                )
+        for measured in (
+            _integration(histories),
+            _late(histories[-1]),
+            _follow(run, histories[-1], test, parameters),
+        ):
+            found |= {f"{name}_{key}": value for key, value in measured.items()}
+    return found
+
+
+def _integration(histories: list[MarginHistory]) -> dict[str, float]:
+    """Return how much the smoothed margin ever falls, and how far apart tolerances are."""
+    fitted = max(history.fitted for history in histories)
+    curves = [history.smoothed[fitted:] for history in histories]
+    errors = [float(np.abs(a - b).max() / b[-1]) for a, b in pairwise(curves)]
+    decreases = [history.largest_decrease for history in histories]
+    return {
+        "decrease_coarse": decreases[0],
+        "decrease": decreases[-1],
+        "decrease_excess": decreases[-1] - decreases[0] / 2,
+        "error": errors[-1],
+        "error_ratio": errors[-1] / errors[0],
+    }
+
+
+def _late(history: MarginHistory) -> dict[str, float]:
+    rates = history.rates()
+    return {
+        "loss_rate": rates.loss,
+        "norm_rate": rates.norm,
+        "norm_deviation": rates.norm_deviation,
+        "final_log10_loss": float(history.log_loss[-1] / np.log(10)),
+        "margin_growth": float(history.normalized[-1] / history.normalized[history.fitted]),
+    }
+
+
+def _follow(
+    run: Trajectory, history: MarginHistory, test: Sample, parameters: Parameters
+) -> dict[str, object]:
+    """Return margins, KKT residuals and radii from the fit on, and what they come to."""
+    last = len(history.log_times) - 1
+    # closer together at first, when more happens
+    share = np.linspace(0, 1, parameters.details) ** 2
+    chosen = (history.fitted + share * (last - history.fitted)).round().astype(int)
+    rows = []
+    for i in counted(len(chosen), "KKT residuals and radii", enabled=wanted()):
+        index = int(chosen[i])
+        net = run.net_at(index)
+        kkt = kkt_residual(net, run.sample, kink=parameters.kink)
+        rows.append(
+            {
+                "log10_time": float(history.log_times[index] / np.log(10)),
+                "log10_loss": float(history.log_loss[index] / np.log(10)),
+                "norm": float(history.norm[index]),
+                "normalized": float(history.normalized[index]),
+                "smoothed": float(history.smoothed[index]),
+                "pattern_margin": kkt.pattern_margin,
+                "gap": kkt.gap,
+                "stationarity": kkt.stationarity,
+                "complementarity": kkt.complementarity,
+                "free_gates": float(kkt.free),
+                "radius": float(np.median(exact_radii(net, test.x, test.y).upper)),
+            }
+        )
+    series = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+    radius = series["radius"]
+    return dict(series) | {
+        "gap_ratio": float(series["gap"][-1] / series["gap"][0]),
+        "stationarity_ratio": float(series["stationarity"][-1] / series["stationarity"][0]),
+        "margin_share": float(series["normalized"][-1] / series["pattern_margin"][-1]),
+        "final_radius": float(radius[-1]),
+        "radius_drift": float(np.abs(radius / radius[0] - 1).max()),
+    }
+
+
+def expects(parameters: Parameters) -> list[Expectation]:
+    """Return what the theorem of Lyu and Li says, and what feature averaging says of the radius."""
+    rows = []
+    coarsest, finest = parameters.tolerances[0], parameters.tolerances[-1]
+    for name in _NETS:
+        label = f"{2 if name == 'coarse' else parameters.clusters}-class"
+        radius = parameters.predicted[name]
+        formula = "√(d/k)" if name == "coarse" else "√(d/2)"
+        rows += [
+            Expectation(
+                f"{label}: log₁₀ of the final sum of losses",
+                f"{name}_final_log10_loss",
+                high=3 - parameters.decades,
+            ),
+            Expectation(
+                f"{label}: largest relative fall of γ̃ at {coarsest:g}",
+                f"{name}_decrease_coarse",
+                high=1e-4,
+                paper="0",
+            ),
+            Expectation(
+                f"{label}: largest relative fall of γ̃ at {finest:g}",
+                f"{name}_decrease",
+                high=1e-4,
+                paper="0",
+            ),
+            Expectation(
+                f"{label}: finer fall minus half of the coarser",
+                f"{name}_decrease_excess",
+                high=1e-12,
+            ),
+            Expectation(f"{label}: error of γ̃ at {2 * finest:g}", f"{name}_error"),
+            Expectation(f"{label}: error of γ̃, over that at {coarsest:g}", f"{name}_error_ratio"),
+            Expectation(
+                f"{label}: KKT gap, end over fit", f"{name}_gap_ratio", high=0.5, paper="→ 0"
+            ),
+            Expectation(
+                f"{label}: stationarity, end over fit",
+                f"{name}_stationarity_ratio",
+                high=0.5,
+                paper="→ 0",
+            ),
+            Expectation(f"{label}: γ over the largest at its activations", f"{name}_margin_share"),
+            Expectation(
+                f"{label}: slope of log loss in log t", f"{name}_loss_rate", -1.05, -0.95, "-1"
+            ),
+            Expectation(
+                f"{label}: norm: deviation from a line in log t",
+                f"{name}_norm_deviation",
+                high=0.02,
+                paper="Θ(log t)",
+            ),
+            Expectation(f"{label}: γ, end over fit", f"{name}_margin_growth", low=1),
+            Expectation(
+                f"{label}: median radius, {formula} = {radius:.4g}",
+                f"{name}_final_radius",
+                0.95 * radius,
+                1.05 * radius,
+                formula,
+            ),
+            Expectation(
+                f"{label}: largest relative change of the radius",
+                f"{name}_radius_drift",
+                high=0.05,
+            ),
+        ]
+    return rows
+
+
+def table(parameters: Parameters, results: Results) -> Table:
+    """Return every quantity at every time of the detailed ones."""
+    names = [
+        key.removeprefix("coarse_")
+        for key, value in results.items()
+        if key.startswith("coarse_") and value.ndim == 2
+    ]
+    rows = [
+        (
+            seed,
+            2 if net == "coarse" else parameters.clusters,
+            *(float(results[f"{net}_{name}"][seed, t]) for name in names),
+        )
+        for net in _NETS
+        for seed, t in np.ndindex(results[f"{net}_log10_time"].shape)
+    ]
+    return Table(("seed", "classes", *names), rows)
+
+
+def plot(parameters: Parameters, results: Results) -> Figure:
+    """Draw margins, KKT residuals, loss, norm and radii over log-time."""
+    from featavg.report import plots
+
+    with plots.style():
+        figure, panels = plots.new_figure(14, 7.6, columns=3, rows=2)
+        for name, colour in zip(_NETS, (plots.COARSE, plots.FINE), strict=True):
+            series = {
+                key.removeprefix(f"{name}_"): value
+                for key, value in results.items()
+                if key.startswith(f"{name}_") and value.ndim == 2
+            }
+            label = f"{2 if name == 'coarse' else parameters.clusters}-class"
+            _plot_network(panels, series, label, colour)
+            radius = parameters.predicted[name]
+            formula = "√(d/k)" if name == "coarse" else "√(d/2)"
+            panels[5].axhline(radius, color=plots.QUIET, linewidth=0.8)
+            panels[5].annotate(
+                f"{formula} = {radius:.3g}",
+                (0.98, radius),
+                xycoords=("axes fraction", "data"),
+                xytext=(0, 3),
+                textcoords="offset points",
+                ha="right",
+                color=plots.QUIET,
+                fontsize=9,
+            )
+        _label(panels)
+        figure.suptitle(
+            f"k = {parameters.clusters}, d = {parameters.dim:,}, n = {parameters.samples:,}, "
+            f"trained to ηt = 10^{parameters.decades}"
+        )
+    return figure
+
+
+def _plot_network(
+    panels: list[Axes], series: dict[str, FloatArray], label: str, colour: str
+) -> None:
+    from featavg.report import plots
+
+    time = series["log10_time"].mean(axis=0)
+    for panel, key, style, text in (
+        (0, "normalized", "-", "γ"),
+        (0, "smoothed", "--", "γ̃"),
+        (0, "pattern_margin", ":", "largest γ at its activations"),
+        (1, "gap", "-", "gap"),
+        (2, "stationarity", "-", "stationarity"),
+        (2, "complementarity", "--", "complementarity"),
+        (3, "log10_loss", "-", ""),
+        (4, "norm", "-", ""),
+        (5, "radius", "-", "median radius"),
+    ):
+        name = f"{label}: {text}" if text else label
+        plots.band(panels[panel], time, series[key], color=colour, linestyle=style, label=name)
+
+
+def _label(panels: list[Axes]) -> None:
+    titles = (
+        ("margins", "γ = min q / ||θ||"),
+        ("duality gap of the max-margin problem", "relative to ½||θ||²"),
+        ("its two parts", "relative"),
+        ("sum of losses", "log₁₀ loss"),
+        ("norm of what is trained", "||θ||"),
+        ("exact robust radius", "median over fresh points"),
+    )
+    for panel, (title, ylabel) in zip(panels, titles, strict=True):
+        panel.set(title=title, xlabel="log₁₀(ηt)", ylabel=ylabel)
+        panel.legend(fontsize=8)
+    for panel in panels[1:3]:
+        panel.set_yscale("log")
+    for panel in (panels[0], panels[5]):
+        panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
+
+
+EXPERIMENT = Experiment(
+    id="margin-maximization",
+    title="Margins keep growing, radii do not",
+    paper="none, an extension; the margin maximisation of Lyu and Li (2020)",
+    parameters=Parameters(),
+    quick=replace(Parameters(), clusters=4, samples=200, times=150, details=6),
+    measure=measure,
+    expects=expects,
+    table=table,
+    plot=plot,
+    seeds=2,
+    quick_seeds=1,
+    in_reproduce=False,
+)
