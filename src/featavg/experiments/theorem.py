@@ -327,7 +327,7 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     plot=plot,
-    seeds=2,
+    seeds=1,
     quick_seeds=1,
     in_reproduce=False,
 )
