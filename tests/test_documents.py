@@ -38,7 +38,7 @@ def test_commands_of_the_readme_do_what_the_readme_says(capsys, tmp_path):
         if program == "make":
             assert re.search(rf"^{arguments[0]}:", makefile, flags=re.MULTILINE), line
         elif program == "featavg" and "--help" not in arguments:
-            where = ["--out", str(tmp_path)] if arguments[0] == "run" else []
+            where = ["--out", str(tmp_path)] if arguments[0] in ("run", "theory") else []
             main([*arguments, *where])
     printed = capsys.readouterr().out
     assert all(seen.values())

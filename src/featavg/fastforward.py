@@ -21,7 +21,7 @@ _USUAL_STEPS = 1000  # what a run takes, to choose the cheaper method
 _PROGRESS_PARTS = 1000
 # Which neurons turn on first is decided while all are small, and amplified; there a crossing
 # that is noticed too late costs far more than a step that is a little too long.
-_OVERSHOOT = 0.05
+_OVERSHOOT = 0.1
 
 
 def fast_forward(
@@ -40,7 +40,7 @@ def fast_forward(
 
     With a small learning rate, gradient descent follows the time :math:`\tau = \eta t`, and many
     steps can be taken as one: as many as move no pre-activation by more than `tolerance`, nor
-    past 0 by more than a twentieth of that (times the largest pre-activation while that is below
+    past 0 by more than a tenth of that (times the largest pre-activation while that is below
     1), but never less than one step of :math:`\eta`. It is Euler's method with a step that grows
     as the loss falls, so the error is proportional to `tolerance`; where one step of :math:`\eta`
     is the limit, it is gradient descent itself.
