@@ -217,7 +217,7 @@ def test_one_bad_file_in_a_folder(name, harm, declare, tmp_path, cache):
         sentence = f"{victim} must have .* bytes, and it has more"
     else:
         victim.unlink()
-        sentence = f"must hold all files of the data set; {victim.name} is missing"
+        sentence = f"must hold the whole data set; {victim.name} is missing"
         if harm == "pipe":
             os.mkfifo(victim)
             sentence = f"{victim} must be an ordinary file"

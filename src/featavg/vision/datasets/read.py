@@ -81,7 +81,7 @@ def _from_folder(folder: Path, layout: Layout) -> Iterator[Content]:
         paths = _candidates(folder, file)
         if not paths:
             raise InputError(
-                f"{folder} must hold all files of the data set; {file.name} is missing."
+                f"{folder} must hold the whole data set; {file.name} is missing."
             )
         path, where = paths[0], str(paths[0])
         if path.suffix == ".gz":
