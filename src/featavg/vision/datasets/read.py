@@ -80,9 +80,7 @@ def _from_folder(folder: Path, layout: Layout) -> Iterator[Content]:
     for file in layout.files:
         paths = _candidates(folder, file)
         if not paths:
-            raise InputError(
-                f"{folder} must hold the whole data set; {file.name} is missing."
-            )
+            raise InputError(f"{folder} must hold the whole data set; {file.name} is missing.")
         path, where = paths[0], str(paths[0])
         if path.suffix == ".gz":
             with _open(path) as packed, gzip.GzipFile(fileobj=packed) as unpacked:
