@@ -18,6 +18,7 @@ import numpy as np
 from PIL import Image
 
 from featavg.vision.datasets.catalogue import (
+    CATALOGUE,
     CIFAR10,
     FASHION_MNIST,
     MNIST,
@@ -29,6 +30,7 @@ from featavg.vision.datasets.catalogue import (
 )
 
 DATA = Path(__file__).parent / "data"
+TORCHVISION = {"mnist": "MNIST/raw", "fashion-mnist": "FashionMNIST/raw"}
 COUNTS = {"mnist": (12, 6), "fashion-mnist": (8, 4), "cifar10": (5, 2)}
 PNG_ROWS = {"data_batch_1": ("train", 0, 3), "data_batch_2": ("train", 3, 2)}
 PNG_ROWS["test_batch"] = ("test", 0, 2)
@@ -192,3 +194,45 @@ def declaration(name: str, *, packed: bytes | None = None, debian: Path | None =
         package=package,
         sha256=sha256(b"".join(arrays[part].tobytes() for part in order)),
     )
+
+
+def torchvision_folder(root, name, *, gz=False):
+    """Leave the tiny data set as torchvision would."""
+    if name == "cifar10":
+        folder, files = root / "cifar-10-batches-py", batches()
+    else:
+        folder = root / TORCHVISION[name]
+        files = {
+            path.name.removesuffix(".gz"): content(name, path.name.removesuffix(".gz"))
+            for path in (DATA / name).iterdir()
+        }
+    folder.mkdir(parents=True)
+    for file, value in files.items():
+        if gz:
+            (folder / f"{file}.gz").write_bytes(gzip.compress(value))
+        else:
+            (folder / file).write_bytes(value)
+    return folder
+
+
+def check_arrays(data, name):
+    for part, array in expected(name).items():
+        loaded = getattr(data, part)
+        np.testing.assert_array_equal(loaded, array)
+        assert loaded.dtype == (np.uint8 if "images" in part else np.int64)
+        assert not loaded.flags.writeable
+    assert data.sha256 == CATALOGUE[name].sha256
+
+
+def nothing_is_left(cache):
+    return not cache.exists() or not list(cache.iterdir())
+
+
+class Harmful:
+    """Pickles as a call of a function with arguments."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
