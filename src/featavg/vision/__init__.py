@@ -1,1 +1,4 @@
-"""What needs PyTorch: the extra `vision`. Nothing else in the package imports it."""
+"""What needs PyTorch: the extra `vision`. Nothing else in the package imports it.
+
+The data sets, `featavg.vision.datasets`, do without.
+"""

