@@ -9,7 +9,6 @@ import json
 import math
 import os
 import platform
-import tempfile
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,28 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from featavg._checks import FloatArray, InputError
+from featavg._files import write_atomically as write_atomically
 from featavg.experiments.base import Measurements, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSIONS_OF = ("featavg", "numpy", "scipy", "matplotlib")
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a crash, sees the old or the new one and nothing else."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def to_json(value: Any) -> bytes:
