@@ -24,7 +24,7 @@ from featavg.vision.projection import nearest_in_half_space, project_to_ball, st
 from featavg.vision.recipes import Recipe
 from featavg.vision.training import train
 
-RADII = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])
+RADII = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
 FIRST_HALF = torch.arange(10) < 5
 
 
@@ -71,7 +71,7 @@ def held_out() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def fine_curves(fine, held_out):
-    return robust_curves(fine, *held_out, radii=RADII, pgd_steps=20, steps=60)
+    return robust_curves(fine, *held_out, radii=RADII, pgd_steps=15, steps=50)
 
 
 def linear(weights: torch.Tensor, bias: torch.Tensor) -> nn.Module:
@@ -82,7 +82,7 @@ def linear(weights: torch.Tensor, bias: torch.Tensor) -> nn.Module:
 
 def decision_is_wrong(net, images, labels, classes=10) -> np.ndarray:
     positive = torch.arange(classes) < classes // 2
-    return wrong(outputs(net, torch.as_tensor(images)), torch.as_tensor(labels), positive).numpy()
+    return wrong(outputs(net, images), torch.as_tensor(labels), positive).numpy()
 
 
 # projections
@@ -296,13 +296,25 @@ def test_what_is_found_is_what_is_claimed(name, fine, held_out):
         assert norms[found] == pytest.approx(attack.norms[found], rel=1e-12)
         assert (norms[~found] == 0).all()
         assert ((attack.norms == 0) == ~right).all()
-        # one at a time, as they were found in a batch
+        # one at a time, where they were found in a batch
+        adversarial = torch.from_numpy(attack.adversarial)
         for i in range(50):
-            seen = decision_is_wrong(fine, attack.adversarial[i : i + 1], labels[i : i + 1])[0]
+            seen = decision_is_wrong(fine, adversarial[i : i + 1], labels[i : i + 1])[0]
             assert seen == found[i]
     assert (pgd.norms[np.isfinite(pgd.norms)] <= RADII[4]).all()
     assert name == "cross-entropy" or found.all()  # it may end in a wrong class of the right side
-    assert (~pgd.robust == pgd.last).all()
+    assert pgd.last is None
+
+
+def test_a_whole_run_at_the_radius_zero_and_beyond(fine, held_out):
+    images, labels = held_out[0][:30], held_out[1][:30]
+    pgd = pgd_l2(fine, images, labels, radii=[0.4, 0.0], steps=5, full=True, batch=20)
+    logits = outputs(fine, images)
+    assert pgd.radii.tolist() == [0.0, 0.4]
+    assert (pgd.last[:, 0] == decision_is_wrong(fine, images, labels)).all()
+    assert (pgd.last_own[:, 0] == (logits.argmax(1).numpy() != labels)).all()
+    assert (pgd.last <= ~pgd.robust).all()
+    assert pgd.last[:, 1].any()
 
 
 def test_the_same_seed_gives_the_same_and_nothing_is_left_changed(fine, held_out):
@@ -335,7 +347,7 @@ def test_the_worst_is_at_most_each_objective_and_curves_never_rise(fine_curves):
     for curve in curves.values():
         assert (np.diff(curve.accuracy) <= 0).all()
     assert curves["worst"].accuracy[0] > 0.8
-    assert curves["worst"].accuracy[-1] < 0.2
+    assert curves["worst"].accuracy[-1] < 0.1
     assert "half radius" in repr(fine_curves)
 
 
@@ -359,7 +371,7 @@ def test_two_logits_have_one_objective(coarse, held_out):
 
 
 def test_minimal_norms_hold_against_pgd_with_many_restarts(fine, held_out, fine_curves):
-    pgd = pgd_l2(fine, *held_out, radii=RADII, steps=50, restarts=3, seed=9)
+    pgd = pgd_l2(fine, *held_out, radii=RADII, steps=40, restarts=2, seed=9)
     assert (fine_curves.worst.accuracy <= pgd.robust.mean(0) + 0.01).all()
 
 
@@ -372,7 +384,7 @@ def test_at_least_as_strong_as_foolbox_and_art(classes, request, held_out):
     if classes == 10:
         ours = request.getfixturevalue("fine_curves").worst.accuracy
     else:
-        ours = robust_curves(net, images, labels, radii=RADII, pgd_steps=20, steps=60)
+        ours = robust_curves(net, images, labels, radii=RADII, pgd_steps=15, steps=50)
         ours = ours.worst.accuracy
     x = torch.from_numpy(images).float() / 255
     two = library.TwoLogits(net, torch.arange(classes) < classes // 2)

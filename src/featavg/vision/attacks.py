@@ -65,17 +65,17 @@ class PgdAttack(ImageAttack):
     ----------
     radii : array, shape (radii,)
         In rising order.
-    last : bool array, shape (images, radii)
+    last : bool array, shape (images, radii), or None
         Where the decision is wrong at the last iterate of the first run at each radius: what an
-        attack counts that looks only once, at the end.
-    last_own : bool array, shape (images, radii)
+        attack counts that looks only once, at the end. Only known with ``full=True``.
+    last_own : bool array, shape (images, radii), or None
         The same for the network's own classes: where the largest logit is not that of the label.
         A wrong class on the right side counts here.
     """
 
     radii: FloatArray
-    last: BoolArray
-    last_own: BoolArray
+    last: BoolArray | None
+    last_own: BoolArray | None
 
     @property
     def robust(self) -> BoolArray:
@@ -128,7 +128,7 @@ def pgd_l2(
         Of the random starts; with it and `batch` the same, so are the starts.
     full : bool
         Finish the first run also on images that are broken already, so that `last` is what plain
-        PGD gives. If not, an image is left alone once it is broken, and counts as such in `last`.
+        PGD gives. If not, an image is left alone once it is broken, which is faster.
     batch : int
         Images at a time; bounds the memory.
     progress : bool
@@ -157,8 +157,8 @@ def pgd_l2(
         adversarial=np.concatenate([part.adversarial for part in parts]),
         objective=objective,
         radii=settings.radii,
-        last=np.concatenate([part.last for part in parts]),
-        last_own=np.concatenate([part.last_own for part in parts]),
+        last=_joined([part.last for part in parts]),
+        last_own=_joined([part.last_own for part in parts]),
     )
 
 
@@ -196,18 +196,19 @@ def pgd_batch(batch: Batch, settings: PgdSettings, seed: tuple[int, ...]) -> Pgd
             if whole:
                 last[:, column] = batch.wrong(logits)
                 last_own[:, column] = logits.argmax(1) != batch.labels
-        if not settings.full:
-            last[:, column] = best.norms <= radius
-            found = batch.logits(best.images).argmax(1) != batch.labels
-            last_own[:, column] = found & (best.norms <= radius)
     return PgdAttack(
         norms=best.norms.cpu().numpy().astype(np.float64),
         adversarial=best.images.cpu().numpy(),
         objective=settings.objective,
         radii=settings.radii,
-        last=last.cpu().numpy(),
-        last_own=last_own.cpu().numpy(),
+        last=last.cpu().numpy() if settings.full else None,
+        last_own=last_own.cpu().numpy() if settings.full else None,
     )
+
+
+def _joined(parts: Sequence[BoolArray | None]) -> BoolArray | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
 
 
 def _descend(
@@ -230,11 +231,12 @@ def _descend(
     inner = max(radius - rounding, 0.0)
     active = torch.arange(len(which), device=which.device)
     images = own.moved(project_to_ball(start, own.x, inner))
+    steps = settings.steps if radius > 0 else 0
     length = 2.5 * radius / settings.steps
-    for step in range(settings.steps + 1):
+    for step in range(steps + 1):
         now = own.subset(active)
         part = Best(found.norms[active], found.images[active])
-        if step == settings.steps:
+        if step == steps:
             logits = now.logits(images)
             part.offer(now, images, now.turned(logits))
         else:

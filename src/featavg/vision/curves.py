@@ -153,8 +153,9 @@ def robust_curves(
     >>> net = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False))
     >>> net[1].weight.data = torch.tensor([[1.0, 1, 0, 0], [0, 0, 1, 1]])
     >>> image = torch.tensor([0.6, 0.6, 0.4, 0.4]).reshape(1, 1, 2, 2)
-    >>> robust_curves(net, image, [0], radii=[0.1, 0.19, 0.21, 0.3]).worst.accuracy
-    array([1., 1., 0., 0.])
+    >>> curves = robust_curves(net, image, [0], radii=[0.19, 0.21], pgd_steps=5, steps=10)
+    >>> curves.worst.accuracy
+    array([1., 0.])
     """
     target = Target.of(model, images, labels, positive)
     chosen = objectives_of(target.classes) if objectives is None else tuple(objectives)
@@ -227,7 +228,7 @@ class _BatchRun:
         start = torch.from_numpy(pgd.adversarial).to(batch.x)
         minimal = minimal_batch(batch, objective, s.steps, [start], [1.0])
         arrays: Arrays = {"norms": minimal.norms, "pgd": pgd.norms}
-        if full:
+        if pgd.last is not None and pgd.last_own is not None:
             arrays |= {"last": pgd.last, "last_own": pgd.last_own}
         return arrays | {"adversarial": minimal.adversarial}
 
