@@ -334,6 +334,20 @@ def test_the_same_seed_gives_the_same_and_nothing_is_left_changed(fine, held_out
     assert all(parameter.grad is None for parameter in fine.parameters())
 
 
+def test_any_classes_can_be_positive(rng):
+    w = torch.from_numpy(rng.standard_normal((4, 36)))
+    x = torch.from_numpy(0.5 + 0.1 * rng.standard_normal((20, 1, 6, 6)))
+    order = [2, 0, 3, 1]
+    zero = torch.zeros(4, dtype=torch.float64)
+    net, shuffled = linear(w, zero).double(), linear(w[order], zero).double()
+    labels = net(x).argmax(1)
+    moved = torch.tensor([order.index(int(label)) for label in labels])
+    first = minimal_l2(net, x, labels, steps=20, objective="cross-entropy")
+    second = minimal_l2(shuffled, x, moved, steps=20, objective="cross-entropy", positive=[1, 3])
+    assert np.isfinite(first.norms).any()
+    assert first.norms == pytest.approx(second.norms, rel=1e-6)
+
+
 # curves
 
 
@@ -423,6 +437,8 @@ def test_bad_starts_and_objectives_are_refused(fine):
     images, labels = torch.rand(3, 1, 10, 10), [0, 1, 2]
     with pytest.raises(InputError, match="starts must be images"):
         minimal_l2(fine, images, labels, starts=[images[:2]])
+    with pytest.raises(InputError, match="folder must be one that can be written to"):
+        robust_curves(fine, images, labels, radii=1, folder=Path(__file__))
     with pytest.raises(InputError, match="objectives must be different"):
         robust_curves(fine, images, labels, radii=1, objectives=["readout", "readout"])
 
@@ -472,7 +488,8 @@ def test_killed_while_a_result_is_put_in_place(moment, tmp_path, undisturbed):
     assert process.returncode == -9
     assert_same(small.attack(tmp_path), undisturbed)
     (folder,) = tmp_path.iterdir()
-    assert sorted(p.name for p in folder.iterdir()) == [f"batch-{i:05d}.npz" for i in range(3)]
+    names = ["about.json", *(f"batch-{i:05d}.npz" for i in range(3))]
+    assert sorted(p.name for p in folder.iterdir()) == names
 
 
 def test_a_finished_attack_is_only_read_and_a_damaged_file_is_made_again(tmp_path, undisturbed):

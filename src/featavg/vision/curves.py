@@ -130,9 +130,9 @@ def robust_curves(
     `minimal_l2` on the readout with longer steps.
 
     With a `folder`, what each objective found on each batch is written there, whole or not at all,
-    under a hash of network, images and settings. A run that was killed and is started again with
-    the same arguments goes on from there and, on a CPU with the same number of threads, ends with
-    the same numbers.
+    under a hash of network, images and settings (``about.json`` there names them). A run that was
+    killed and is started again with the same arguments goes on from there and, on a CPU with the
+    same number of threads, ends with the same numbers.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def robust_curves(
         seed=_checks.count("seed", seed, minimum=0),
         batch=_checks.count("batch", batch),
     )
-    store = None if folder is None else _Store(Path(folder) / _key(target, settings))
+    store = None if folder is None else _Store.of(Path(folder), target, settings)
     batches = math.ceil(len(target) / settings.batch)
     parts = []
     stages = len(settings.objectives) + 1
@@ -195,29 +195,34 @@ class _BatchRun:
     def result(self, advance: Callable[[], None]) -> Arrays:
         """Return the norms that each objective and all together found."""
         name = f"batch-{self.index:05d}"
-        if self.store is not None and (saved := self.store.load(name)) is not None:
-            return saved
-        batch = self.target.batch(self.index * self.settings.batch, self.settings.batch)
+        stages = [f"{name}-{objective}" for objective in self.settings.objectives]
+        result = None if self.store is None else self.store.load(name)
+        if result is None:
+            result = self._run(stages, advance)
+            if self.store is not None:
+                self.store.save(name, result)
+        if self.store is not None:
+            self.store.remove(stages)  # their images are large, and needed only to go on from
+        return result
+
+    def _run(self, stages: Sequence[str], advance: Callable[[], None]) -> Arrays:
+        """Attack every objective, each from the store if it is there, and then all together."""
+        s = self.settings
+        batch = self.target.batch(self.index * s.batch, s.batch)
         collected: Arrays = {}
         found = []
-        stages = []
-        for objective in self.settings.objectives:
-            stages.append(f"{name}-{objective}")
-            arrays = None if self.store is None else self.store.load(stages[-1])
+        for objective, stage in zip(s.objectives, stages, strict=True):
+            arrays = None if self.store is None else self.store.load(stage)
             if arrays is None:
                 arrays = self._attack(batch, objective)
                 if self.store is not None:
-                    self.store.save(stages[-1], arrays)
+                    self.store.save(stage, arrays)
             found.append(torch.from_numpy(arrays.pop("adversarial")).to(batch.x))
             collected |= {f"{objective} {key}": value for key, value in arrays.items()}
             advance()
-        together = _nearest([collected[f"{o} norms"] for o in self.settings.objectives], found)
-        last = minimal_batch(batch, "readout", self.settings.steps, [together], _STRIDES_OF_WORST)
-        collected["worst norms"] = last.norms
-        if self.store is not None:
-            self.store.save(name, collected)
-            self.store.remove(stages)  # the images are large, and needed only to go on from
-        return collected
+        together = _nearest([collected[f"{o} norms"] for o in s.objectives], found)
+        last = minimal_batch(batch, "readout", s.steps, [together], _STRIDES_OF_WORST)
+        return collected | {"worst norms": last.norms}
 
     def _attack(self, batch: Batch, objective: str) -> Arrays:
         s = self.settings
@@ -257,24 +262,33 @@ def _joined(parts: Sequence[Arrays], settings: _Settings) -> ImageCurves:
     )
 
 
-def _key(target: Target, settings: _Settings) -> str:
-    """Return the name of the folder: a hash of all that the results depend on."""
-    about = {
-        "format": _FORMAT,
-        "torch": str(torch.__version__),
-        "device": next(target.model.parameters(), torch.zeros(1)).device.type,
-        "model": model_fingerprint(target.model),
-        "data": fingerprint(target.images, target.labels),
-        "settings": asdict(settings),
-    }
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
-
-
 @dataclass(frozen=True)
 class _Store:
     """The folder of one attack; every file in it is whole, and holds arrays without pickle."""
 
     path: Path
+
+    @classmethod
+    def of(cls, folder: Path, target: Target, settings: _Settings) -> _Store:
+        """Return the place for these results: named by a hash of all that they depend on."""
+        about = {
+            "format": _FORMAT,
+            "torch": str(torch.__version__),
+            "device": target.batch(0, 1).x.device.type,
+            "model": model_fingerprint(target.model),
+            "data": fingerprint(target.images, target.labels),
+            "settings": asdict(settings),
+        }
+        text = json.dumps(about, indent=2, sort_keys=True) + "\n"
+        store = cls(folder / hashlib.sha256(text.encode()).hexdigest()[:16])
+        try:  # before any work is done
+            remove_leftovers(store.path / "about.json")
+            write_atomically(store.path / "about.json", text.encode())
+        except OSError as error:
+            raise InputError(
+                f"folder must be one that can be written to; got {folder} ({error.strerror})."
+            ) from None
+        return store
 
     def save(self, name: str, arrays: Arrays) -> None:
         """Write arrays."""
