@@ -1,0 +1,316 @@
+"""Robust curves of image classifiers: every attack on every objective, and the worst of all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+
+from featavg import _checks
+from featavg._checks import BoolArray, FloatArray, InputError
+from featavg._files import write_atomically
+from featavg.progress import ProgressReporter
+from featavg.robustness.curve import RobustCurve
+from featavg.vision.attacks import (
+    PgdSettings,
+    Positive,
+    checked_radii,
+    minimal_batch,
+    pgd_batch,
+)
+from featavg.vision.checkpoint import fingerprint, model_fingerprint, remove_leftovers
+from featavg.vision.objectives import objectives_of
+from featavg.vision.target import Batch, Target, evaluating
+
+_FORMAT = "featavg image attack 1"
+_STRIDES_OF_WORST = (2.0, 4.0)
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ImageCurves:
+    """What is known of the robustness of an image classifier.
+
+    Attributes
+    ----------
+    radii : array, shape (radii,)
+        In rising order.
+    norms : dict of arrays, shape (images,)
+        For each objective, and "worst" for all together: the norm of the smallest perturbation
+        found by any attack on it; 0 where the decision is wrong without one, infinity where none
+        was found.
+    pgd : dict of arrays, shape (images,)
+        For each objective, the smallest norm that PGD alone found.
+    last, last_own : bool arrays, shape (images, radii)
+        Plain PGD on the network's own cross-entropy, looked at once at its end: where the binary
+        decision is wrong, and where the network's own class is. See `PgdAttack`.
+    """
+
+    radii: FloatArray
+    norms: dict[str, FloatArray]
+    pgd: dict[str, FloatArray]
+    last: BoolArray
+    last_own: BoolArray
+
+    @property
+    def curves(self) -> dict[str, RobustCurve]:
+        """The robust curve of each objective, and of the worst: draw conclusions from that."""
+        return {name: self._curve(norms, name) for name, norms in self.norms.items()}
+
+    @property
+    def worst(self) -> RobustCurve:
+        """The robust curve against all that was found."""
+        return self.curves["worst"]
+
+    def plain_pgd(self, *, own_classes: bool = False) -> FloatArray:
+        """Return the accuracy at each radius that plain PGD on the own cross-entropy leaves.
+
+        Paper: what Figure 3 most likely shows. It looks at the last iterate only, of one run at
+        each radius; with `own_classes`, a wrong class on the right side counts as wrong.
+        """
+        return 1 - (self.last_own if own_classes else self.last).mean(axis=0)
+
+    def _curve(self, norms: FloatArray, name: str) -> RobustCurve:
+        method = "worst" if name == "worst" else "pgd and minimal-norm"
+        return RobustCurve(self.radii, norms, np.zeros(len(norms)), method, name)
+
+    def __repr__(self) -> str:
+        halves = ", ".join(f"{n} {c.half_radius:.4g}" for n, c in self.curves.items())
+        return (
+            f"ImageCurves({len(self.norms['worst'])} images, {len(self.radii)} radii, "
+            f"half radius: {halves})"
+        )
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What the results depend on besides network and data."""
+
+    radii: list[float]
+    positive: tuple[int, ...]
+    objectives: tuple[str, ...]
+    pgd_steps: int
+    restarts: int
+    steps: int
+    seed: int
+    batch: int
+
+
+def robust_curves(
+    model: nn.Module,
+    images: ArrayLike | Tensor,
+    labels: ArrayLike | Tensor,
+    *,
+    radii: ArrayLike,
+    positive: Positive = None,
+    objectives: Sequence[str] | None = None,
+    pgd_steps: int = 40,
+    restarts: int = 1,
+    steps: int = 100,
+    seed: int = 0,
+    batch: int = 100,
+    folder: Path | str | None = None,
+    progress: bool = False,
+) -> ImageCurves:
+    """Attack an image classifier on every objective and return the robust curves.
+
+    Paper: Figure 3, MNIST and CIFAR-10. On each objective `pgd_l2` at each radius, then
+    `minimal_l2` with one run, which also goes on from what PGD found. For the worst, a walk along
+    the boundary of the decision from the nearest that any objective found, and two more runs of
+    `minimal_l2` on the readout with longer steps.
+
+    With a `folder`, what each objective found on each batch is written there, whole or not at all,
+    under a hash of network, images and settings (``about.json`` there names them). A run that was
+    killed and is started again with the same arguments goes on from there and, on a CPU with the
+    same number of threads, ends with the same numbers.
+
+    Parameters
+    ----------
+    model, images, labels, positive, restarts, seed, batch, progress
+        As for `pgd_l2`.
+    radii : array-like
+        Where PGD attacks, and where the curves are given.
+    objectives : sequence of str, optional
+        By default all three, or "readout" alone for a network with two logits.
+    pgd_steps, steps : int
+        Steps of `pgd_l2`, and of `minimal_l2`.
+    folder : path, optional
+        Where to keep results.
+
+    Examples
+    --------
+    >>> from torch import nn
+    >>> net = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False))
+    >>> net[1].weight.data = torch.tensor([[1.0, 1, 0, 0], [0, 0, 1, 1]])
+    >>> image = torch.tensor([0.6, 0.6, 0.4, 0.4]).reshape(1, 1, 2, 2)
+    >>> curves = robust_curves(net, image, [0], radii=[0.19, 0.21], pgd_steps=5, steps=10)
+    >>> curves.worst.accuracy
+    array([1., 0.])
+    """
+    target = Target.of(model, images, labels, positive)
+    chosen = objectives_of(target.classes) if objectives is None else tuple(objectives)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise InputError(f"objectives must be different, and one at least; got {objectives!r}.")
+    settings = _Settings(
+        radii=checked_radii(radii).tolist(),
+        positive=target.positive,
+        objectives=tuple(target.objective(name) for name in chosen),
+        pgd_steps=_checks.count("pgd_steps", pgd_steps),
+        restarts=_checks.count("restarts", restarts),
+        steps=_checks.count("steps", steps),
+        seed=_checks.count("seed", seed, minimum=0),
+        batch=_checks.count("batch", batch),
+    )
+    store = None if folder is None else _Store.of(Path(folder), target, settings)
+    batches = math.ceil(len(target) / settings.batch)
+    parts = []
+    stages = len(settings.objectives) + 1
+    with evaluating(model), ProgressReporter("attack", batches * stages, enabled=progress) as shown:
+        for index in range(batches):
+            run = _BatchRun(target, settings, store, index)
+            parts.append(run.result(shown.advance))
+            shown.show((index + 1) * stages, "attack")
+    return _joined(parts, settings)
+
+
+@dataclass(frozen=True)
+class _BatchRun:
+    """All attacks on one batch, each from the store if it is there."""
+
+    target: Target
+    settings: _Settings
+    store: _Store | None
+    index: int
+
+    def result(self, advance: Callable[[], None]) -> Arrays:
+        """Return the norms that each objective and all together found."""
+        name = f"batch-{self.index:05d}"
+        stages = [f"{name}-{objective}" for objective in self.settings.objectives]
+        result = None if self.store is None else self.store.load(name)
+        if result is None:
+            result = self._run(stages, advance)
+            if self.store is not None:
+                self.store.save(name, result)
+        if self.store is not None:
+            self.store.remove(stages)  # their images are large, and needed only to go on from
+        return result
+
+    def _run(self, stages: Sequence[str], advance: Callable[[], None]) -> Arrays:
+        """Attack every objective, each from the store if it is there, and then all together."""
+        s = self.settings
+        batch = self.target.batch(self.index * s.batch, s.batch)
+        collected: Arrays = {}
+        found = []
+        for objective, stage in zip(s.objectives, stages, strict=True):
+            arrays = None if self.store is None else self.store.load(stage)
+            if arrays is None:
+                arrays = self._attack(batch, objective)
+                if self.store is not None:
+                    self.store.save(stage, arrays)
+            found.append(torch.from_numpy(arrays.pop("adversarial")).to(batch.x))
+            collected |= {f"{objective} {key}": value for key, value in arrays.items()}
+            advance()
+        together = _nearest([collected[f"{o} norms"] for o in s.objectives], found)
+        last = minimal_batch(batch, "readout", s.steps, [together], _STRIDES_OF_WORST)
+        return collected | {"worst norms": last.norms}
+
+    def _attack(self, batch: Batch, objective: str) -> Arrays:
+        s = self.settings
+        # only the paper's attack has to be run to its end on images that are broken already
+        full = objective == _plain(s.objectives)
+        settings = PgdSettings(objective, np.array(s.radii), s.pgd_steps, s.restarts, full)
+        pgd = pgd_batch(batch, settings, (s.seed, self.index))
+        start = torch.from_numpy(pgd.adversarial).to(batch.x)
+        minimal = minimal_batch(batch, objective, s.steps, [start], [1.0])
+        arrays: Arrays = {"norms": minimal.norms, "pgd": pgd.norms}
+        if pgd.last is not None and pgd.last_own is not None:
+            arrays |= {"last": pgd.last, "last_own": pgd.last_own}
+        return arrays | {"adversarial": minimal.adversarial}
+
+
+def _nearest(norms: Sequence[FloatArray], images: Sequence[Tensor]) -> Tensor:
+    """Return, for each image, what the objective with the smallest norm found."""
+    winner = torch.from_numpy(np.argmin(norms, axis=0)).to(images[0].device)
+    return torch.stack(list(images))[winner, torch.arange(len(winner), device=winner.device)]
+
+
+def _plain(objectives: Sequence[str]) -> str:
+    """Return the objective of plain PGD: the cross-entropy, or what stands for it."""
+    return "cross-entropy" if "cross-entropy" in objectives else objectives[0]
+
+
+def _joined(parts: Sequence[Arrays], settings: _Settings) -> ImageCurves:
+    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    names = (*settings.objectives, "worst")
+    plain = _plain(settings.objectives)
+    return ImageCurves(
+        radii=np.array(settings.radii),
+        norms={name: whole[f"{name} norms"] for name in names},
+        pgd={name: whole[f"{name} pgd"] for name in settings.objectives},
+        last=whole[f"{plain} last"],
+        last_own=whole[f"{plain} last_own"],
+    )
+
+
+@dataclass(frozen=True)
+class _Store:
+    """The folder of one attack; every file in it is whole, and holds arrays without pickle."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, folder: Path, target: Target, settings: _Settings) -> _Store:
+        """Return the place for these results: named by a hash of all that they depend on."""
+        about = {
+            "format": _FORMAT,
+            "torch": str(torch.__version__),
+            "device": target.batch(0, 1).x.device.type,
+            "model": model_fingerprint(target.model),
+            "data": fingerprint(target.images, target.labels),
+            "settings": asdict(settings),
+        }
+        text = json.dumps(about, indent=2, sort_keys=True) + "\n"
+        store = cls(folder / hashlib.sha256(text.encode()).hexdigest()[:16])
+        try:  # before any work is done
+            remove_leftovers(store.path / "about.json")
+            write_atomically(store.path / "about.json", text.encode())
+        except OSError as error:
+            raise InputError(
+                f"folder must be one that can be written to; got {folder} ({error.strerror})."
+            ) from None
+        return store
+
+    def save(self, name: str, arrays: Arrays) -> None:
+        """Write arrays."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)
+        remove_leftovers(self._file(name))
+        write_atomically(self._file(name), buffer.getvalue())
+
+    def load(self, name: str) -> Arrays | None:
+        """Return what was written, or None if there is no such file or it cannot be read."""
+        try:
+            content = io.BytesIO(self._file(name).read_bytes())
+            with np.load(content, allow_pickle=False) as arrays:
+                return {key: arrays[key] for key in arrays.files}
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove files that are no longer needed."""
+        for name in names:
+            remove_leftovers(self._file(name))
+            self._file(name).unlink(missing_ok=True)
+
+    def _file(self, name: str) -> Path:
+        return self.path / f"{name}.npz"

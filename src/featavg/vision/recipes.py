@@ -1,0 +1,142 @@
+"""How a network is trained: the paper's recipes, and quick ones for two cores."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from featavg import _checks
+
+SCHEDULES = ("cosine", "constant", "one-cycle", "loss-based")
+PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
+_WARM_UP = 0.2  # of all steps of one-cycle
+_START = 1 / 25  # of the largest rate: where one-cycle begins
+_RAISE, _LOWER = 2 ** (1 / 5), 2 ** (1 / 10)  # of the loss-based rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """Stochastic gradient descent with all its settings.
+
+    Paper: Section 6.2, for the presets ``cifar10`` and ``mnist`` of `RECIPES`.
+
+    Parameters
+    ----------
+    epochs, batch : int
+        Passes over the data; images in a step, over all devices together.
+    learning_rate : float
+        Where the schedule starts; for ``one-cycle`` its largest value.
+    schedule : str
+        ``cosine`` (falls to 0, a new value each epoch), ``constant``, ``one-cycle`` (up and down
+        on straight lines, a new value each step) or ``loss-based`` (the talk's; needs no weight
+        decay): see `rate`.
+    momentum, weight_decay : float
+        As in `torch.optim.SGD`.
+    crop : int
+        Random crops from images padded with this many black pixels on each side; 0 for none.
+    flip : bool
+        Mirror each image left to right with probability 1/2.
+    precision : str
+        ``32-true``, or on a GPU ``16-mixed`` or ``bf16-mixed``.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> round(replace(RECIPES["cifar10"], epochs=30).rate(epoch=15, step=0, steps=391), 9)
+    0.05
+    """
+
+    epochs: int
+    batch: int = 128
+    learning_rate: float = 0.1
+    schedule: str = "cosine"
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    crop: int = 0
+    flip: bool = False
+    precision: str = "32-true"
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        _checks.count("epochs", self.epochs)
+        _checks.count("batch", self.batch)
+        _checks.scale("learning_rate", self.learning_rate)
+        _checks.choice("schedule", self.schedule, SCHEDULES)
+        if _checks.scale("momentum", self.momentum, zero=True) >= 1:
+            raise _checks.InputError(f"momentum must be below 1; got {self.momentum!r}.")
+        _checks.scale("weight_decay", self.weight_decay, zero=True)
+        _checks.count("crop", self.crop, minimum=0)
+        if not isinstance(self.flip, bool):
+            raise _checks.InputError(f"flip must be True or False; got {self.flip!r}.")
+        _checks.choice("precision", self.precision, PRECISIONS)
+        if self.schedule == "loss-based" and (self.weight_decay or self.momentum):
+            raise _checks.InputError(
+                "weight_decay and momentum must be 0 with the loss-based schedule because its "
+                f"steps grow as the loss falls; got {self.weight_decay!r} and {self.momentum!r}."
+            )
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all settings."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+    def rate(self, epoch: int, step: int, steps: int, log_losses: Sequence[float] = ()) -> float:
+        """Return the learning rate of a step.
+
+        With eta the learning rate of the recipe, E epochs and S steps in all, it is
+
+        - constant: eta;
+        - cosine: eta (1 + cos(pi epoch / E)) / 2;
+        - one-cycle: from eta / 25 up to eta over the first fifth of the S steps, then down to 0;
+        - loss-based (Lyu and Li, 2020, Appendix K.1): alpha / L, where L is the smallest mean loss
+          of an epoch so far and alpha starts at eta, grows by 2^(1/5) after an epoch with a new
+          smallest loss and falls by 2^(1/10) after any other. What is returned is alpha: training
+          divides the loss by L instead, in logarithms, so that no loss is too small.
+
+        Parameters
+        ----------
+        epoch, step : int
+            Both from 0; the step within the epoch.
+        steps : int
+            Steps in an epoch.
+        log_losses : sequence of float
+            Logarithms of the mean loss of each epoch before this one (loss-based only).
+        """
+        eta = self.learning_rate
+        if self.schedule == "cosine":
+            return eta * (1 + math.cos(math.pi * epoch / self.epochs)) / 2
+        if self.schedule == "one-cycle":
+            return eta * _cycle(epoch * steps + step, self.epochs * steps)
+        if self.schedule == "loss-based":
+            smallest = math.inf
+            for loss in log_losses:
+                eta = eta * _RAISE if loss < smallest else eta / _LOWER
+                smallest = min(loss, smallest)
+        return eta
+
+
+def _cycle(step: int, steps: int) -> float:
+    """Return the height of a triangle with its peak, 1, after the first fifth of the steps."""
+    peak = _WARM_UP * steps
+    if step < peak:
+        return _START + (1 - _START) * step / peak
+    return (steps - step) / (steps - peak)
+
+
+_MNIST = Recipe(epochs=100, learning_rate=0.001, schedule="constant")
+_QUICK_MNIST = Recipe(epochs=2, learning_rate=0.1, schedule="one-cycle")
+
+RECIPES: dict[str, Recipe] = {
+    "cifar10": Recipe(epochs=200, crop=4, flip=True),
+    "mnist": _MNIST,
+    "fashion-mnist": _MNIST,  # Paper: none; as for MNIST
+    "cifar10-quick": Recipe(epochs=6, learning_rate=0.2, schedule="one-cycle", crop=4, flip=True),
+    "mnist-quick": _QUICK_MNIST,
+    "fashion-mnist-quick": _QUICK_MNIST,
+    "mnist-margin": Recipe(  # the talk: SmallCNN, loss 1e-20 after 107 epochs
+        epochs=107, batch=100, schedule="loss-based", momentum=0, weight_decay=0
+    ),
+}

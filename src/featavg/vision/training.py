@@ -1,0 +1,371 @@
+"""Training of image classifiers that can be killed at any time and goes on where it was."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+
+from featavg import _checks
+from featavg._checks import InputError
+from featavg.progress import ProgressReporter
+from featavg.vision.augmentation import Draw, ImagePool, checked, checked_labels
+from featavg.vision.checkpoint import (
+    Checkpoint,
+    Identity,
+    fingerprint,
+    model_fingerprint,
+    remove_leftovers,
+)
+from featavg.vision.models import ImageClassifier
+from featavg.vision.recipes import RECIPES, Recipe
+
+__all__ = ["RECIPES", "Recipe", "Trained", "train"]
+
+_SECONDS_BETWEEN_LABELS = 0.5
+_TINY = 5e-324  # the smallest number above 0: a loss of 0 has no logarithm
+
+
+@dataclass(frozen=True, repr=False)
+class Trained:
+    """A trained network and how it got there.
+
+    Attributes
+    ----------
+    model : torch.nn.Module
+        The network, in evaluation mode, on the device it was trained on.
+    recipe : Recipe
+        How it was trained.
+    log_losses, accuracies : tuple of float
+        For each epoch, the logarithm of the mean loss and the accuracy on the training images as
+        they were seen: augmented, and while the weights changed.
+    seconds : float
+        Wall time of all epochs, also of those before an interruption.
+    resumed_from : int
+        Epochs that a checkpoint had done already; 0 for a run from the start.
+    """
+
+    model: nn.Module
+    recipe: Recipe
+    log_losses: tuple[float, ...]
+    accuracies: tuple[float, ...]
+    seconds: float
+    resumed_from: int
+
+    @property
+    def losses(self) -> tuple[float, ...]:
+        """The mean loss of each epoch."""
+        return tuple(math.exp(loss) for loss in self.log_losses)
+
+    def __repr__(self) -> str:
+        return (
+            f"Trained({type(self.model).__name__}, {len(self.log_losses)} epochs, "
+            f"loss {self.losses[-1]:.3g}, training accuracy {self.accuracies[-1]:.1%}, "
+            f"{self.seconds:.0f} s)"
+        )
+
+
+def train(
+    model: nn.Module,
+    images: ArrayLike | Tensor,
+    labels: ArrayLike | Tensor,
+    recipe: Recipe,
+    *,
+    seed: int,
+    checkpoint: Path | str | None = None,
+    accelerator: str = "auto",
+    devices: int | str = 1,
+    strategy: str = "auto",
+    progress: bool = False,
+) -> Trained:
+    """Train a network on images.
+
+    Paper: Section 6.2, with the recipes ``cifar10`` and ``mnist`` of `RECIPES`.
+
+    With a `checkpoint`, the state is written after every epoch. A run that was killed and is
+    started again with the same arguments goes on from there and, on a CPU with the same number of
+    threads, ends with the same weights bit for bit. A finished run is only read.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Takes images in [0, 1] and returns logits. It is not changed: a copy is trained. An
+        `ImageClassifier` is first given the mean and standard deviation of `images`.
+    images : array or tensor of uint8, shape (images, channels, height, width)
+        All of them; they are kept in the memory of the device.
+    labels : array or tensor of int, shape (images,)
+        From 0 to the number of logits minus 1.
+    recipe : Recipe
+        Such as ``RECIPES["cifar10-quick"]``.
+    seed : int
+        Of the order of the images and the augmentation; the initial weights are the model's own.
+    checkpoint : path, optional
+        The file to write and to go on from. One that is damaged or belongs to another recipe, seed,
+        network or other data is refused.
+    accelerator, devices, strategy
+        Handed to `lightning_fabric.Fabric`: ``devices=4, strategy="ddp"`` trains on four GPUs, each
+        with a quarter of every batch (and, as usual, batch normalisation over its quarter).
+    progress : bool
+        Show loss, accuracy and the time left.
+
+    Returns
+    -------
+    Trained
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from featavg.vision.evaluation import accuracy
+    >>> from featavg.vision.models import SmallCNN
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(64) % 2
+    >>> images = (rng.integers(99, size=(64, 1, 8, 8)) + 99 * labels[:, None, None, None])
+    >>> net = SmallCNN(classes=2, size=8, width=4, rng=rng)
+    >>> recipe = Recipe(epochs=5, batch=16, learning_rate=0.05)
+    >>> done = train(net, images.astype(np.uint8), labels, recipe, seed=0)
+    >>> accuracy(done.model, images.astype(np.uint8), labels)
+    1.0
+    """
+    pixels = checked(images)
+    targets = checked_labels(labels, len(pixels))
+    _checks.count("seed", seed, minimum=0)
+    fabric = _fabric(recipe, accelerator, devices, strategy)
+    path = None if checkpoint is None else Path(checkpoint)
+    identity = Identity(
+        recipe=recipe.fingerprint,
+        seed=str(seed),
+        data=fingerprint(pixels, targets),
+        network=model_fingerprint(model),
+    )
+    saved = None
+    if path is not None:
+        saved = Checkpoint.load(path, identity)
+        if fabric.is_global_zero:
+            remove_leftovers(path)
+        fabric.barrier()
+
+    net = copy.deepcopy(model)
+    if isinstance(net, ImageClassifier):
+        _check_shapes(net, pixels, targets)
+        net.standardise(pixels)
+    run = _Run(net, pixels, targets, recipe, seed, fabric)
+    if saved is not None:
+        run.restore(saved)
+    remaining = (recipe.epochs - run.epoch) * run.steps
+    shown = progress and fabric.is_global_zero
+    with ProgressReporter("training", remaining, enabled=shown) as reporter:
+        while run.epoch < recipe.epochs:
+            run.one_epoch(reporter)
+            if path is not None:
+                if fabric.is_global_zero:
+                    run.state().save(path, identity)
+                fabric.barrier()
+    return Trained(
+        model=net.eval(),
+        recipe=recipe,
+        log_losses=tuple(run.log_losses),
+        accuracies=tuple(run.accuracies),
+        seconds=run.seconds,
+        resumed_from=0 if saved is None else saved.epoch,
+    )
+
+
+class _Run:
+    """A training under way."""
+
+    def __init__(
+        self,
+        net: nn.Module,
+        images: Tensor,
+        labels: Tensor,
+        recipe: Recipe,
+        seed: int,
+        fabric: Fabric,
+    ) -> None:
+        self.recipe, self.seed, self.fabric = recipe, seed, fabric
+        net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        optimizer = torch.optim.SGD(
+            net.parameters(),
+            lr=recipe.learning_rate,
+            momentum=recipe.momentum,
+            weight_decay=recipe.weight_decay,
+        )
+        self.net, self.optimizer = fabric.setup(net, optimizer)
+        self.pool = ImagePool(images, labels, crop=recipe.crop, device=fabric.device)
+        self.images, self.largest_label = len(images), int(labels.max())
+        self.steps = _steps(self.images, recipe.batch, fabric.world_size)
+        self.epoch, self.seconds, self.steps_done = 0, 0.0, 0
+        self.log_losses: list[float] = []
+        self.accuracies: list[float] = []
+
+    def restore(self, saved: Checkpoint) -> None:
+        """Go back to a checkpoint."""
+        self.epoch, self.seconds = saved.epoch, saved.seconds
+        self.log_losses, self.accuracies = list(saved.log_losses), list(saved.accuracies)
+        self.net.load_state_dict(saved.model)
+        self.optimizer.load_state_dict(saved.optimizer)
+        self.fabric.strategy.precision.load_state_dict(saved.precision)
+
+    def state(self) -> Checkpoint:
+        """Return what is needed to go on."""
+        return Checkpoint(
+            epoch=self.epoch,
+            model=dict(self.net.state_dict()),
+            optimizer=self.optimizer.state_dict(),
+            precision=self.fabric.strategy.precision.state_dict(),
+            log_losses=self.log_losses,
+            accuracies=self.accuracies,
+            seconds=self.seconds,
+        )
+
+    def one_epoch(self, reporter: ProgressReporter) -> None:
+        """Pass over the data once."""
+        start = shown = time.monotonic()
+        device, recipe, epoch = self.fabric.device, self.recipe, self.epoch
+        draw = Draw.of(self.images, recipe, self.seed, epoch).to(device)
+        size = min(self.log_losses, default=0.0) if recipe.schedule == "loss-based" else 0.0
+        # sums of losses, of right answers, and of images
+        totals = torch.zeros(3, dtype=_wide(device), device=device)
+        self.net.train()
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            # for networks with randomness of their own, such as dropout
+            torch.manual_seed(int(np.random.default_rng([self.seed, epoch, 1]).integers(2**63)))
+            for step in range(self.steps):
+                rate = recipe.rate(epoch, step, self.steps, self.log_losses)
+                x, y = self.pool.batch(draw, self._part(step))
+                totals += self._step(x, y, rate, size)
+                self.steps_done += 1
+                if time.monotonic() - shown > _SECONDS_BETWEEN_LABELS or step == self.steps - 1:
+                    shown = time.monotonic()
+                    reporter.show(self.steps_done, self._label(totals, size))
+        loss, right, seen = self._over_devices(totals)
+        if not math.isfinite(loss):
+            raise InputError(
+                f"learning_rate must be small enough, and with {recipe.learning_rate!r} the loss "
+                f"became {loss} in epoch {epoch + 1}."
+            )
+        self.log_losses.append(size + math.log(max(loss / seen, _TINY)))
+        self.accuracies.append(right / seen)
+        self.epoch += 1
+        self.seconds += time.monotonic() - start
+
+    def _step(self, x: Tensor, y: Tensor, rate: float, size: float) -> Tensor:
+        """Take one step and return the sums of losses, of right answers, and of images."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad()
+        logits: Tensor = self.net(x)
+        if logits.ndim != 2 or logits.shape[1] <= self.largest_label:
+            raise InputError(
+                f"labels must be below the number of logits; got the label {self.largest_label} "
+                f"and logits of shape {tuple(logits.shape)}."
+            )
+        losses = _losses(logits.to(_wide(logits.device)), y, size)
+        self.fabric.backward(losses.mean())
+        self.optimizer.step()
+        right = (logits.detach().argmax(1) == y).sum()
+        return torch.stack([losses.detach().sum(), right, torch.full_like(right, len(y))])
+
+    def _part(self, step: int) -> slice:
+        """Return which images of the epoch's order this device takes in a step."""
+        world, rank, batch = self.fabric.world_size, self.fabric.global_rank, self.recipe.batch
+        first = step * batch
+        share = min(batch, self.images - first) // world
+        return slice(first + rank * share, first + (rank + 1) * share)
+
+    def _over_devices(self, totals: Tensor) -> tuple[float, float, float]:
+        summed = cast(Tensor, self.fabric.all_reduce(totals, reduce_op="sum"))
+        loss, right, seen = summed.tolist()
+        return loss, right, seen
+
+    def _label(self, totals: Tensor, size: float) -> str:
+        loss, right, seen = totals.tolist()
+        return (
+            f"epoch {self.epoch + 1}/{self.recipe.epochs}, "
+            f"loss {math.exp(size) * loss / seen:.3g}, accuracy {right / seen:.1%}"
+        )
+
+
+def _losses(logits: Tensor, labels: Tensor, size: float) -> Tensor:
+    """Return the cross-entropy of each image, divided by exp(size).
+
+    With z = logsumexp over the other logits minus the logit of the label it is log(1 + exp(z)),
+    which is exact also where the usual form rounds to 0; below z = -30 its logarithm is z.
+    """
+    own = labels[:, None]
+    z = logits.scatter(1, own, -math.inf).logsumexp(1) - logits.gather(1, own)[:, 0]
+    if size == 0:
+        return nn.functional.softplus(z)
+    logarithms = torch.where(z < -30, z, nn.functional.softplus(z.clamp(min=-30)).log())
+    return (logarithms - size).exp()
+
+
+def _steps(images: int, batch: int, devices: int) -> int:
+    """Return the steps of an epoch: a last one with fewer images than devices is left out."""
+    if batch % devices:
+        raise InputError(
+            f"batch must be a multiple of the number of devices; got {batch} and {devices}."
+        )
+    steps = math.ceil(images / batch)
+    if 0 < images % batch < devices:
+        steps -= 1
+    if not steps:
+        raise InputError(f"images must be at least as many as devices; got {images}, {devices}.")
+    return steps
+
+
+def _wide(device: torch.device) -> torch.dtype:
+    """Return the widest type of a device."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def _fabric(recipe: Recipe, accelerator: str, devices: int | str, strategy: str) -> Fabric:
+    """Return what runs the training, launched."""
+    _checks.choice("strategy", strategy, ("auto", "ddp"))
+    options: dict[str, Any] = {"devices": devices, "precision": recipe.precision}
+    try:
+        with warnings.catch_warnings():
+            # said better below
+            warnings.filterwarnings("ignore", message=".*AMP with fp16 is not supported on CPU")
+            fabric = Fabric(accelerator=accelerator, strategy=strategy, **options)
+    except (ValueError, TypeError, RuntimeError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise InputError(
+            "accelerator and devices must be there; "
+            f"got {accelerator!r} and {devices!r} ({reason})."
+        ) from None
+    _check_precision(recipe.precision, fabric.device)
+    fabric.launch()
+    return fabric
+
+
+def _check_precision(precision: str, device: torch.device) -> None:
+    if device.type == "cpu" and precision != "32-true":
+        raise InputError(
+            "precision must be '32-true' on a CPU because mixed precision is slower there; "
+            f"got {precision!r}."
+        )
+
+
+def _check_shapes(net: ImageClassifier, images: Tensor, labels: Tensor) -> None:
+    size = getattr(net, "size", None)
+    if images.shape[1] != net.channels or (size and images.shape[2:] != (size, size)):
+        pixels = f" of {size}×{size} pixels" if size else ""
+        raise InputError(
+            f"images must have {net.channels} channels{pixels} for this network; "
+            f"got the shape {tuple(images.shape)}."
+        )
+    if labels.max() >= net.classes:
+        raise InputError(
+            f"labels must be from 0 to {net.classes - 1} for this network; got {int(labels.max())}."
+        )

@@ -1,0 +1,62 @@
+"""A small training in a process of its own, which tests kill.
+
+Arguments: the checkpoint, and for two devices the number 2 (then batch normalisation, which is over
+the images of a device, is left out). Prints a line for each step. With KILL=before or KILL=after it
+kills itself the second time that a checkpoint is put in its place.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from featavg.vision.models import ResNet18, SmallCNN
+from featavg.vision.recipes import Recipe
+from featavg.vision.training import train
+
+RECIPE = Recipe(epochs=5, batch=16, learning_rate=0.1, crop=2, flip=True)
+
+
+def data() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(7)
+    return rng.integers(256, size=(72, 3, 12, 12), dtype=np.uint8), rng.integers(2, size=72)
+
+
+def network() -> ResNet18:
+    return ResNet18(width=2, classes=2, rng=np.random.default_rng(8))
+
+
+def network_without_batch_normalisation() -> SmallCNN:
+    return SmallCNN(3, classes=2, size=12, width=2, rng=np.random.default_rng(8))
+
+
+def die_at_second_replacement(moment: str) -> None:
+    replace, calls = Path.replace, []
+
+    def deadly(self: Path, target: Path) -> Path:
+        calls.append(target)
+        if moment == "after":
+            replace(self, target)
+        if len(calls) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return replace(self, target) if moment == "before" else target
+
+    Path.replace = deadly  # type: ignore[method-assign]
+
+
+def main(path: str, devices: int = 1) -> None:
+    torch.set_num_threads(1)
+    if moment := os.environ.get("KILL"):
+        die_at_second_replacement(moment)
+    net = network() if devices == 1 else network_without_batch_normalisation()
+    net.head.register_forward_hook(lambda *_: print("step", flush=True))
+    train(net, *data(), RECIPE, seed=3, checkpoint=path, accelerator="cpu", devices=devices)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))
