@@ -341,6 +341,8 @@ def _report(runs: list[Run], options: argparse.Namespace) -> int:
             soft_wrap=True,
             highlight=False,
         )
+        if finished.conclusion:
+            console.print(finished.conclusion, highlight=False)
     reused = sum(finished.reused for finished in runs)
     if reused:
         console.print(f"{reused} seeds were there already; --fresh runs them again.")

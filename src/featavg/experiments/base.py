@@ -131,6 +131,8 @@ class Experiment:
         ``table(parameters, results)`` returns what is saved as ``results.csv``.
     plot : callable
         ``plot(parameters, results)`` returns the figure.
+    conclude : callable, optional
+        ``conclude(parameters, results)`` returns the result in words.
     revision : int
         Raised when `measure` changes its meaning, so that old results are not taken for new ones.
     in_reproduce : bool
@@ -146,6 +148,7 @@ class Experiment:
     expects: Callable[[Any], Sequence[Expectation]]
     table: Callable[[Any, Results], Table]
     plot: Callable[[Any, Results], Figure]
+    conclude: Callable[[Any, Results], str] | None = None
     seeds: int = 5
     quick_seeds: int = 2
     revision: int = 1

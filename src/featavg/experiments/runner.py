@@ -36,11 +36,18 @@ class Run:
         """Whether every expectation holds."""
         return all(outcome.holds for outcome in self.outcomes)
 
+    @property
+    def conclusion(self) -> str:
+        """The result in words; empty if the experiment has none."""
+        conclude = self.experiment.conclude
+        return "" if conclude is None else conclude(self.parameters, self.results)
+
     def summary(self) -> dict[str, Any]:
         """Return what `summary.json` holds: all of it follows from parameters and seeds."""
         return self.experiment.describe(self.parameters) | {
             "seeds": len(next(iter(self.results.values()))),
             "holds": self.holds,
+            "conclusion": self.conclusion,
             "expectations": [outcome.summary() for outcome in self.outcomes],
         }
 

@@ -1,0 +1,331 @@
+"""Figure 3 (middle, right): robust accuracy on images, by every attack objective and the worst."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from featavg import _checks
+from featavg._checks import FloatArray, IntArray
+from featavg.experiments.base import (
+    Expectation,
+    Experiment,
+    Measurements,
+    Results,
+    Table,
+    parameter,
+)
+from featavg.paper import figure3_curve
+from featavg.progress import wanted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from featavg.vision.datasets import ImageData
+
+_DATASETS = ("mnist", "cifar10", "fashion-mnist")
+# what the two networks are compared by: the same attack on both, from the weakest to all together
+_COMPARISONS = {
+    "plain": "plain PGD on the own cross-entropy, as papers do",
+    "cross_entropy": "every attack, on the own cross-entropy",
+    "readout": "every attack, on the binary readout",
+    "probability": "every attack, on the difference of probabilities",
+    "worst": "all of them together",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Which images and networks, how long they are trained, and how hard they are attacked."""
+
+    dataset: Literal["mnist", "cifar10", "fashion-mnist"] = parameter("mnist", "the images")
+    split: Literal["first-five", "parity"] = parameter(
+        "first-five", "which classes are positive: the first five, or the even ones"
+    )
+    network: Literal["resnet18", "small-cnn"] = parameter("resnet18", "the architecture")
+    width: int = parameter(64, "channels of the first layer; 64 is the paper's ResNet-18")
+    recipe: str = parameter("mnist", "how it is trained: a name of featavg.vision.recipes.RECIPES")
+    train_images: int | None = parameter(None, "train on the first ones only")
+    attack_images: int = parameter(1000, "how many test images are attacked")
+    radii: int = parameter(21, "how many radii, from 0")
+    radius_step: float = parameter(0.1, "the distance between radii")
+    pgd_steps: int = parameter(40, "steps of PGD")
+    minimal_steps: int = parameter(100, "steps of the minimal-norm attack")
+    devices: int = parameter(1, "how many GPUs; a CPU is one")
+
+    def __post_init__(self) -> None:
+        _checks.choice("dataset", self.dataset, _DATASETS)
+        _checks.choice("split", self.split, ("first-five", "parity"))
+        _checks.choice("network", self.network, ("resnet18", "small-cnn"))
+        for name in ("width", "attack_images", "radii", "pgd_steps", "minimal_steps", "devices"):
+            _checks.count(name, getattr(self, name))
+        if self.train_images is not None:
+            _checks.count("train_images", self.train_images)
+        _checks.scale("radius_step", self.radius_step)
+
+    @property
+    def positive(self) -> tuple[int, ...]:
+        """The classes that the label +1 stands for."""
+        return tuple(range(5)) if self.split == "first-five" else (0, 2, 4, 6, 8)
+
+    @property
+    def grid(self) -> FloatArray:
+        """The radii."""
+        return self.radius_step * np.arange(self.radii)
+
+
+def measure(parameters: Parameters, seed: int) -> Measurements:
+    """Train both networks and attack them with every objective."""
+    from featavg.vision.datasets import load
+
+    data = load(parameters.dataset)
+    coarse = _one_network(parameters, seed, data, classes=2)
+    fine = _one_network(parameters, seed, data, classes=10)
+    found: dict[str, Any] = {f"coarse_{key}": value for key, value in coarse.items()}
+    found |= {f"fine_{key}": value for key, value in fine.items()}
+    for name in _COMPARISONS:
+        found[f"gain_{name}"] = float((fine[name] - coarse[name])[1:].mean())
+    return found
+
+
+def _one_network(
+    parameters: Parameters, seed: int, data: ImageData, classes: int
+) -> dict[str, FloatArray | float]:
+    """Return the accuracies and curves of the network trained on 2 or 10 labels."""
+    from featavg.vision.curves import robust_curves
+    from featavg.vision.datasets.cache import cache_folder
+    from featavg.vision.evaluation import outputs
+    from featavg.vision.recipes import RECIPES
+    from featavg.vision.training import train
+
+    recipe = RECIPES[_checks.choice("recipe", parameters.recipe, tuple(RECIPES))]
+    positive = parameters.positive if classes == 10 else (0,)
+    count = len(data.train_images) if parameters.train_images is None else parameters.train_images
+    images, labels = data.train_images[:count], _labels(parameters, data.train_labels, classes)
+    name = (
+        f"{parameters.dataset}-{parameters.split}-{classes}-{parameters.network}-"
+        f"{parameters.width}-{recipe.fingerprint[:12]}-{len(images)}-{seed}"
+    )
+    work = cache_folder().parent
+    trained = train(
+        _network(parameters, seed, images.shape[1:], classes),
+        images,
+        labels[:count],
+        recipe,
+        seed=seed,
+        checkpoint=_made(work / "models") / f"{name}.pt",
+        devices=parameters.devices,
+        progress=wanted(),
+    )
+    test_labels = _labels(parameters, data.test_labels, classes)
+    logits = outputs(trained.model, data.test_images).double().numpy(force=True)
+    own = float((logits.argmax(axis=1) == test_labels).mean())
+    side = np.isin(np.arange(classes), positive)
+    score = _log_sum(logits[:, side]) - _log_sum(logits[:, ~side])
+    binary = float(((score > 0) == np.isin(test_labels, positive)).mean())
+    attacked = slice(0, parameters.attack_images)
+    curves = robust_curves(
+        trained.model,
+        data.test_images[attacked],
+        test_labels[attacked],
+        radii=parameters.grid,
+        positive=positive,
+        pgd_steps=parameters.pgd_steps,
+        steps=parameters.minimal_steps,
+        seed=seed,
+        folder=_made(work / "attacks"),
+        progress=wanted(),
+    )
+    by_objective = {key.replace("-", "_"): c.accuracy for key, c in curves.curves.items()}
+    worst = by_objective["worst"]
+    # two logits have one objective: their difference
+    series = {key: by_objective.get(key, worst) for key in _COMPARISONS if key != "plain"}
+    return {"clean": binary, "own_classes": own, "plain": curves.plain_pgd(), **series}
+
+
+def _labels(parameters: Parameters, labels: IntArray, classes: int) -> IntArray:
+    """Return the labels that a network is trained on: the class, or 0 for positive, 1 for not."""
+    if classes == 10:
+        return labels
+    return np.where(np.isin(labels, parameters.positive), 0, 1)
+
+
+def _network(parameters: Parameters, seed: int, shape: tuple[int, ...], classes: int) -> Any:
+    from featavg.vision.models import ResNet18, SmallCNN
+
+    rng = np.random.default_rng([seed, classes])
+    channels, size = shape[0], shape[1]
+    if parameters.network == "resnet18":
+        return ResNet18(parameters.width, channels, classes, rng=rng)
+    return SmallCNN(channels, classes, size=size, width=parameters.width, rng=rng)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _log_sum(logits: FloatArray) -> FloatArray:
+    return np.logaddexp.reduce(logits, axis=1)
+
+
+_LEAST_ACCURACY = {"mnist": {"coarse": 0.985, "fine": 0.985}, "cifar10": {"coarse": 0.85}}
+
+
+def expects(parameters: Parameters) -> list[Expectation]:
+    """Return the accuracies that make the comparison meaningful; who wins is a result."""
+    least = _LEAST_ACCURACY.get(parameters.dataset, {})
+    rows = [
+        Expectation(f"{text}: clean accuracy", f"{net}_clean", least.get(net, -np.inf))
+        for net, text in (("coarse", "2-class"), ("fine", "10-class"))
+    ]
+    paper = _paper_gain(parameters)
+    for name, text in _COMPARISONS.items():
+        theirs = paper if name == "plain" else ""
+        rows.append(Expectation(f"10-class minus 2-class, {text}", f"gain_{name}", paper=theirs))
+    return rows
+
+
+def _paper_curves(parameters: Parameters) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return the paper's curves, where it has them."""
+    if parameters.dataset == "fashion-mnist" or parameters.split != "first-five":
+        return {}
+    return {
+        "coarse": figure3_curve(parameters.dataset, 2),
+        "fine": figure3_curve(parameters.dataset, 10),
+    }
+
+
+def _paper_gain(parameters: Parameters) -> str:
+    """Return the mean difference of the paper's two curves over its own radii."""
+    curves = _paper_curves(parameters)
+    if not curves:
+        return ""
+    (_, coarse), (_, fine) = curves["coarse"], curves["fine"]
+    return f"{float((fine - coarse)[1:].mean()):.3f}"
+
+
+def conclude(parameters: Parameters, results: Results) -> str:
+    """Say how the comparison depends on the attack, and what holds under the worst."""
+    gains = {name: results[f"gain_{name}"].mean() for name in _COMPARISONS}
+    parts = [f"{100 * gains[name]:+.1f} by {text}" for name, text in _COMPARISONS.items()]
+    plain, worst = gains["plain"], gains["worst"]
+    verdict = "more" if worst > 0 else "less"
+    lines = [
+        f"Robust accuracy of the network trained on 10 classes minus that of the one trained on 2, "
+        f"in points, averaged over radii up to {parameters.grid[-1]:.3g}: {'; '.join(parts)}.",
+        f"Under the worst of all attacks the 10-class network is {verdict} robust, "
+        f"by {abs(100 * worst):.1f} points.",
+    ]
+    if np.sign(plain) != np.sign(worst):
+        lines.append("Plain PGD says the opposite: the conclusion depends on the attack.")
+    elif abs(plain) > 2 * abs(worst):
+        lines.append("Plain PGD overstates the difference by more than twice.")
+    return " ".join(lines)
+
+
+def table(parameters: Parameters, results: Results) -> Table:
+    """Return every curve of every seed."""
+    rows = [
+        (seed, 2 if net == "coarse" else 10, name, float(parameters.grid[r]), float(value))
+        for net in ("coarse", "fine")
+        for name in _COMPARISONS
+        for (seed, r), value in np.ndenumerate(results[f"{net}_{name}"])
+    ]
+    return Table(("seed", "classes", "attack", "radius", "robust_accuracy"), rows)
+
+
+def plot(parameters: Parameters, results: Results) -> Figure:
+    """Draw the worst curves with the paper's, and how the comparison depends on the attack."""
+    from featavg.report import plots
+
+    colours = {"coarse": plots.COARSE, "fine": plots.FINE}
+    names = {"coarse": "2-class", "fine": "10-class"}
+    radii = parameters.grid
+    with plots.style():
+        figure, panels = plots.new_figure(15, 4.6, columns=3)
+        worst, plain, gains = panels
+        for panel, key in ((worst, "worst"), (plain, "plain")):
+            for net, colour in colours.items():
+                curve = results[f"{net}_{key}"]
+                plots.band(panel, radii, curve, color=colour, label=f"{names[net]}, ours")
+            panel.set(xlabel="radius", ylabel="robust accuracy", ylim=(0, 1.02))
+        for net, (r, accuracy) in _paper_curves(parameters).items():
+            plain.plot(
+                r, accuracy, "o", color=colours[net], mfc="none", ms=4, label=f"{names[net]}, paper"
+            )
+        plain.set_xlim(0, radii[-1])
+        worst.set_title("Under the worst of all attacks")
+        plain.set_title("Plain PGD on the own cross-entropy")
+        for name, style in (
+            ("plain", "--"),
+            ("cross_entropy", ":"),
+            ("readout", "-."),
+            ("worst", "-"),
+        ):
+            difference = results[f"fine_{name}"] - results[f"coarse_{name}"]
+            line = {"color": plots.PAPER, "linestyle": style, "label": name.replace("_", "-")}
+            plots.band(gains, radii, difference, **line)
+        gains.axhline(0, color=plots.QUIET, linewidth=0.8)
+        gains.set(title="10-class minus 2-class, by attack", xlabel="radius", ylabel="difference")
+        for panel in panels:
+            panel.legend(fontsize=8)
+        figure.suptitle(
+            f"{parameters.dataset}, {parameters.network} of width {parameters.width}, "
+            f"{parameters.split}, {parameters.attack_images} test images"
+        )
+    return figure
+
+
+def _experiment(name: str, paper: str, usual: Parameters, quick: Parameters) -> Experiment:
+    return Experiment(
+        id=name,
+        title="Robust accuracy on images, by every attack objective and the worst",
+        paper=paper,
+        parameters=usual,
+        quick=quick,
+        measure=measure,
+        expects=expects,
+        table=table,
+        plot=plot,
+        conclude=conclude,
+        seeds=1,
+        quick_seeds=1,
+        in_reproduce=False,
+    )
+
+
+def _quick(usual: Parameters) -> Parameters:
+    return replace(
+        usual,
+        recipe=f"{usual.recipe}-quick",
+        attack_images=100,
+        pgd_steps=20,
+        minimal_steps=50,
+        radii=11,
+        radius_step=2 * usual.radius_step,
+    )
+
+
+_MNIST = Parameters()
+_CIFAR = Parameters(dataset="cifar10", recipe="cifar10", radius_step=0.05)
+_FASHION = Parameters(dataset="fashion-mnist", recipe="fashion-mnist")
+
+EXPERIMENTS = (
+    _experiment(
+        "figure3-mnist",
+        "Figure 3 (middle)",
+        _MNIST,
+        replace(_quick(_MNIST), network="small-cnn", width=32),
+    ),
+    _experiment("figure3-cifar10", "Figure 3 (right)", _CIFAR, replace(_quick(_CIFAR), width=16)),
+    _experiment(
+        "figure3-fashion",
+        "none, an extension",
+        _FASHION,
+        replace(_quick(_FASHION), network="small-cnn", width=32),
+    ),
+)
