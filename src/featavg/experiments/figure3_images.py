@@ -93,7 +93,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
 
 def _one_network(
     parameters: Parameters, seed: int, data: ImageData, classes: int
-) -> dict[str, FloatArray | float]:
+) -> dict[str, Any]:
     """Return the accuracies and curves of the network trained on 2 or 10 labels."""
     from featavg.vision.curves import robust_curves
     from featavg.vision.datasets.cache import cache_folder
