@@ -295,6 +295,7 @@ def _experiment(name: str, paper: str, usual: Parameters, quick: Parameters) -> 
         seeds=1,
         quick_seeds=1,
         in_reproduce=False,
+        data=usual.dataset,
     )
 
 
