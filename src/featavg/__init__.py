@@ -20,7 +20,7 @@ from importlib.metadata import version
 from featavg._checks import InputError
 from featavg.descent import descend
 from featavg.fastforward import fast_forward
-from featavg.law import MultiCluster, Sample
+from featavg.law import MultiCluster, Sample, UnknownLaw
 from featavg.measures import (
     alignment,
     averaging_index,
@@ -30,6 +30,7 @@ from featavg.measures import (
     equivalent_weights,
 )
 from featavg.networks import BinaryNet, MultiClassNet
+from featavg.rates import stable_learning_rate
 from featavg.robustness import (
     AttackResult,
     Radii,
@@ -56,6 +57,7 @@ __all__ = [
     "RobustCurve",
     "Sample",
     "Trajectory",
+    "UnknownLaw",
     "__version__",
     "alignment",
     "averaged_direction",
@@ -71,5 +73,6 @@ __all__ = [
     "minimal_norm",
     "pgd",
     "robust_curve",
+    "stable_learning_rate",
     "worst",
 ]

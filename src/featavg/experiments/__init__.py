@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from featavg.experiments import figure1, figure2, figure3, ledger, scaling, theorem
+from featavg.experiments import (
+    figure1,
+    figure2,
+    figure2_embeddings,
+    figure3,
+    figure10,
+    ledger,
+    scaling,
+    theorem,
+)
 from featavg.experiments.base import Expectation, Experiment, Outcome, Results, Table, parameter
 from featavg.experiments.runner import Run, run
 
@@ -11,7 +20,9 @@ REGISTRY: dict[str, Experiment] = {
     for experiment in (
         figure1.EXPERIMENT,
         figure2.EXPERIMENT,
+        figure2_embeddings.EXPERIMENT,
         figure3.EXPERIMENT,
+        figure10.EXPERIMENT,
         ledger.EXPERIMENT,
         theorem.EXPERIMENT,
         scaling.EXPERIMENT,

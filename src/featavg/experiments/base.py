@@ -135,6 +135,8 @@ class Experiment:
         Raised when `measure` changes its meaning, so that old results are not taken for new ones.
     in_reproduce : bool
         Whether it is a figure of the paper that `featavg reproduce` runs.
+    data : str, optional
+        The image data set it reads; such an experiment also needs the extra ``vision``.
     """
 
     id: str
@@ -150,6 +152,7 @@ class Experiment:
     quick_seeds: int = 2
     revision: int = 1
     in_reproduce: bool = True
+    data: str | None = None
 
     def describe(self, parameters: Any) -> dict[str, Any]:
         """Return what identifies a run: the experiment, its revision and its parameters."""
