@@ -337,7 +337,8 @@ def test_a_sample_of_points_has_class_means_and_residuals(measured):
     for j in range(4):
         np.testing.assert_allclose(sample.centers[j], x[cluster == j].mean(axis=0))
     np.testing.assert_allclose(
-        sample.noise_norms, [np.linalg.norm(p - sample.centers[j]) for p, j in zip(*measured)]
+        sample.noise_norms,
+        [np.linalg.norm(p - sample.centers[j]) for p, j in zip(x, cluster, strict=True)],
     )
     np.testing.assert_array_equal(sample.y, np.where(cluster == 0, -1, 1))
     assert isinstance(sample.law, UnknownLaw)
@@ -422,17 +423,15 @@ def test_the_index_cannot_tell_correlated_centres_apart_until_they_are_centred()
 # -- the learning rate -----------------------------------------------------------------------------
 
 
-def test_at_the_stable_rate_the_loss_never_rises(rng):
-    """On points all neurons of a side see, so that the network is linear and the bound tight."""
+def test_at_the_stable_rate_the_loss_never_rises_while_no_activation_changes(rng):
+    """Positive points and weights: every neuron sees every point, and the outputs are linear."""
     x = np.abs(rng.standard_normal((40, 8))) + 1
     sample = fa.Sample.of_points(x, np.arange(40) % 4)
-    for net in (
-        fa.BinaryNet.init(sample, width=3, weight_scale=1e-4, bias_scale=1e-4, rng=rng),
-        fa.MultiClassNet.init(sample, width=2, weight_scale=1e-4, rng=rng),
-    ):
+    for net in (fa.BinaryNet(np.ones((6, 8))), fa.MultiClassNet(np.ones((8, 8)), 4)):
         rate = fa.stable_learning_rate(net, sample)
-        loss = fa.descend(net, sample, learning_rate=rate, steps=300, record=range(301)).log_loss
-        assert (np.diff(loss) <= 1e-12).all()
+        trained = fa.descend(net, sample, learning_rate=rate, steps=300, record=range(301))
+        assert trained.active.all()
+        assert (np.diff(trained.log_loss) <= 0).all()
 
 
 def test_the_stable_rate_against_the_gram_matrix(measured, rng):
@@ -471,14 +470,14 @@ def tiny(images, monkeypatch):
         "none",
     )
     monkeypatch.setattr(datasets, "load", lambda name: data)
-    used = stand_in(size=64)
+    used = stand_in()
     monkeypatch.setattr(backbones, "load_backbone", lambda *_, **__: used)
     return {"samples": 50, "test_samples": 10, "size": None}
 
 
 def test_figure2_on_tiny_real_embeddings(tiny, tmp_path):
     parameters = replace(
-        figure2_embeddings.EXPERIMENT.quick, **tiny, points=10, steps=100, tolerance=0.01
+        figure2_embeddings.EXPERIMENT.quick, **tiny, points=10, steps=100, width=5, fine_width=2
     )
     finished = run(figure2_embeddings.EXPERIMENT, parameters, seeds=2, out=tmp_path)
     results = finished.results
@@ -490,15 +489,15 @@ def test_figure2_on_tiny_real_embeddings(tiny, tmp_path):
     np.testing.assert_allclose(right, results["coarse_accuracy"])
     assert (results["coarse_steps"] <= 100).all()
     assert (finished.folder / "figure.png").read_bytes().startswith(b"\x89PNG")
-    again = run(figure2_embeddings.EXPERIMENT, parameters, seeds=2, out=tmp_path / "again")
+    again = run(figure2_embeddings.EXPERIMENT, parameters, seeds=1, out=tmp_path / "again")
     for name, values in again.results.items():
-        np.testing.assert_array_equal(values, results[name])
+        np.testing.assert_array_equal(values[0], results[name][0])
     assert results["coarse_loss"][0] != results["coarse_loss"][1]
 
 
 def test_figure2_without_centring(tiny, tmp_path):
     parameters = replace(
-        figure2_embeddings.EXPERIMENT.quick, **tiny, points=2, steps=100, center="none"
+        figure2_embeddings.EXPERIMENT.quick, **tiny, points=2, steps=100, width=5, center="none"
     )
     results = run(figure2_embeddings.EXPERIMENT, parameters, seeds=1, out=tmp_path).results
     assert results["center_cosine_mean"] > 0.5  # mean colours are nearly the same for all classes
@@ -512,12 +511,12 @@ def test_figure10_on_tiny_real_embeddings(tiny, tmp_path, images):
     pooled = kept.reshape(50, 3, 4, 8, 4, 8).mean(axis=(3, 5)).reshape(50, -1)
     units = pooled / np.linalg.norm(pooled, axis=1, keepdims=True)
     cosines = units @ units.T
-    np.testing.assert_allclose(results["raw_cosines"][0], cosines, atol=1e-3)
+    np.testing.assert_allclose(results["raw_cosines"][0], cosines, atol=1e-5)
     same = [cosines[i, j] for i in range(50) for j in range(50) if i // 5 == j // 5 and i != j]
-    assert results["raw_same"][0] == pytest.approx(np.mean(same), abs=1e-4)
+    assert results["raw_same"][0] == pytest.approx(np.mean(same), abs=1e-5)
     by_class = results["raw_by_class"][0]
-    assert by_class[2, 7] == pytest.approx(cosines[10:15, 35:40].mean(), abs=1e-4)
-    assert by_class.diagonal().mean() == pytest.approx(np.mean(same), abs=1e-4)
+    assert by_class[2, 7] == pytest.approx(cosines[10:15, 35:40].mean(), abs=1e-5)
+    assert by_class.diagonal().mean() == pytest.approx(np.mean(same), abs=1e-5)
     with pytest.raises(InputError, match="class 0 has 5"):
         run(figure10.EXPERIMENT, replace(parameters, per_class=6), seeds=1, out=tmp_path)
 

