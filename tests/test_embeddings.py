@@ -472,7 +472,7 @@ def tiny(images, monkeypatch):
     monkeypatch.setattr(datasets, "load", lambda name: data)
     used = stand_in()
     monkeypatch.setattr(backbones, "load_backbone", lambda *_, **__: used)
-    return {"samples": 50, "test_samples": 10, "size": None}
+    return {"samples": 50, "test_samples": 10}
 
 
 def test_figure2_on_tiny_real_embeddings(tiny, tmp_path):
@@ -504,7 +504,7 @@ def test_figure2_without_centring(tiny, tmp_path):
 
 
 def test_figure10_on_tiny_real_embeddings(tiny, tmp_path, images):
-    parameters = replace(figure10.EXPERIMENT.quick, **tiny, per_class=5)
+    parameters = replace(figure10.EXPERIMENT.quick, samples=50, per_class=5)
     finished = run(figure10.EXPERIMENT, parameters, seeds=1, out=tmp_path)
     results = finished.results
     kept = images[np.arange(60) % 6 != 5].astype(float) / 255
@@ -522,9 +522,9 @@ def test_figure10_on_tiny_real_embeddings(tiny, tmp_path, images):
 
 
 def test_scaled_embeddings_have_the_norm_of_the_law(tiny):
-    setting = embedded.EmbeddedSetting(**tiny)
+    setting = embedded.EmbeddedSetting(samples=50)
     for center in ("mean", "none"):
-        train, test = embedded.prepared(setting.load(), center=center, positive=5)
+        train, test = embedded.prepared(setting.load(10), center=center, positive=5)
         assert np.square(train.x).sum(axis=1).mean() == pytest.approx(48, rel=1e-5)
         np.testing.assert_array_equal(train.centers, test.centers)
         assert (np.abs(train.x.mean(axis=0)).max() < 1e-5) == (center == "mean")
@@ -540,6 +540,8 @@ def test_parameters_that_make_no_sense_are_refused(tiny):
         replace(quick, positive=10)
     with pytest.raises(InputError, match="samples must be at most 50, all images there are"):
         replace(quick, samples=51).load()
+    with pytest.raises(InputError, match="test_samples must be at most 10, all images there are"):
+        replace(quick, samples=50).load(11)
 
 
 def test_neither_is_part_of_reproduce():

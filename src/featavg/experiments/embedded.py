@@ -26,8 +26,10 @@ from featavg._checks import FloatArray, InputError, IntArray
 from featavg.experiments.base import parameter
 from featavg.law import Sample
 from featavg.progress import wanted
+from featavg.vision import datasets
 
 DATA = "cifar10"
+CLASS_NAMES = datasets.CATALOGUE[DATA].classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,6 @@ class Embedded:
     train_classes: IntArray
     test: FloatArray
     test_classes: IntArray
-    class_names: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +56,13 @@ class EmbeddedSetting:
         None, "height and width that images are brought to; by default the backbone's own"
     )
     samples: int = parameter(50_000, "n, the number of training images, the first ones")
-    test_samples: int = parameter(10_000, "the number of test images, the first ones")
 
     def __post_init__(self) -> None:
-        for name in ("samples", "test_samples"):
-            object.__setattr__(self, name, _checks.count(name, getattr(self, name)))
+        object.__setattr__(self, "samples", _checks.count("samples", self.samples))
         if self.size is not None:
             object.__setattr__(self, "size", _checks.count("size", self.size))
 
-    def load(self) -> Embedded:
+    def load(self, test_samples: int = 0) -> Embedded:
         """Return the embeddings, computing those that are not kept yet."""
         try:
             from featavg.vision.backbones import load_backbone
@@ -72,23 +71,25 @@ class EmbeddedSetting:
             if error.name != "torch":
                 raise
             raise InputError("embeddings need PyTorch: pip install 'featavg[vision]'.") from None
-        from featavg.vision import datasets
-
         data = datasets.load(DATA)
-        for name, have in (("samples", data.train_labels), ("test_samples", data.test_labels)):
-            if getattr(self, name) > len(have):
+        asked = {"samples": self.samples, "test_samples": test_samples}
+        for (name, count), have in zip(
+            asked.items(), (len(data.train_labels), len(data.test_labels)), strict=True
+        ):
+            if count > have:
                 raise InputError(
-                    f"{name} must be at most {len(have):,}, all images there are; "
-                    f"got {getattr(self, name)}."
+                    f"{name} must be at most {have:,}, all images there are; got {count}."
                 )
         backbone = load_backbone(self.backbone, size=self.size, checkpoint=self.checkpoint)
-        n, test_n = self.samples, self.test_samples
+        train = embed(data.train_images[: self.samples], backbone, progress=wanted())
+        test = train[:0]
+        if test_samples:
+            test = embed(data.test_images[:test_samples], backbone, progress=wanted())
         return Embedded(
-            embed(data.train_images[:n], backbone, progress=wanted()),
-            data.train_labels[:n],
-            embed(data.test_images[:test_n], backbone, progress=wanted()),
-            data.test_labels[:test_n],
-            data.class_names,
+            train,
+            data.train_labels[: self.samples],
+            test,
+            data.test_labels[:test_samples],
         )
 
 

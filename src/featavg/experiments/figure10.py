@@ -43,7 +43,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     """
     data = parameters.load()
     rng = np.random.default_rng(seed)
-    chosen = _drawn(data.train_classes, len(data.class_names), parameters.per_class, rng)
+    chosen = _drawn(data.train_classes, len(embedded.CLASS_NAMES), parameters.per_class, rng)
     classes = data.train_classes[chosen]
     same = classes[:, None] == classes[None, :]
     pairs = ~np.eye(len(chosen), dtype=bool)
@@ -106,19 +106,19 @@ def plot(parameters: Parameters, results: Results) -> Figure:
     from featavg.report import plots
 
     with plots.style():
-        figure, panels = plots.new_figure(11, 5, columns=2)
-        names = {"raw": "embeddings as they are", "centred": "their mean subtracted"}
-        for panel, (name, title) in zip(panels, names.items(), strict=True):
+        figure, panels = plots.new_figure(12.5, 5.2, columns=2)
+        shown = {"raw": ("embeddings as they are", 1.0), "centred": ("their mean subtracted", 0.5)}
+        middles = parameters.per_class * (np.arange(len(embedded.CLASS_NAMES)) + 0.5)
+        for panel, (name, (title, highest)) in zip(panels, shown.items(), strict=True):
             picture = panel.imshow(
-                results[f"{name}_cosines"][0], cmap="viridis", vmin=0, vmax=1, rasterized=True
+                results[f"{name}_cosines"][0], cmap="viridis", vmin=0, vmax=highest, rasterized=True
             )
             within, between = (results[f"{name}_{what}"].mean() for what in ("same", "different"))
-            panel.set_title(f"{title}: {within:.2f} within a class, {between:.2f} between")
-            middles = parameters.per_class * (np.arange(10) + 0.5)
-            for ticks in (panel.set_xticks, panel.set_yticks):
-                ticks(middles, [str(j) for j in range(1, 11)])
-            panel.set(xlabel="images, by class", ylabel="images, by class")
-        figure.colorbar(picture, ax=panels, label="cosine", shrink=0.9)
+            panel.set_title(f"{title}:\n{within:.2f} within a class, {between:.2f} between")
+            panel.set_xticks(middles, embedded.CLASS_NAMES, rotation=45, ha="right")
+            panel.set_yticks(middles, embedded.CLASS_NAMES)
+            panel.spines[:].set_visible(False)
+            figure.colorbar(picture, ax=panel, label="cosine", shrink=0.9)
     return figure
 
 
@@ -155,7 +155,7 @@ EXPERIMENT = Experiment(
     title="Embeddings of CIFAR-10 images are more alike within a class than between classes",
     paper="Figure 10",
     parameters=Parameters(),
-    quick=replace(Parameters(), size=128, samples=10_000, test_samples=2000),
+    quick=replace(Parameters(), size=128, samples=10_000),
     measure=measure,
     expects=expects,
     table=table,

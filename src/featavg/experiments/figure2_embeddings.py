@@ -32,7 +32,7 @@ from featavg.robustness.radii import Radii
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CLASSES = 10
+CLASSES = len(embedded.CLASS_NAMES)
 _FIRST_STEPS = 100
 
 
@@ -40,6 +40,7 @@ _FIRST_STEPS = 100
 class Parameters(embedded.EmbeddedSetting):
     """The parameters of Figure 2 (c, d)."""
 
+    test_samples: int = parameter(10_000, "the number of test images, the first ones")
     center: Literal["mean", "none"] = parameter(
         "mean", "what is subtracted from embeddings: their mean, or nothing as in the paper"
     )
@@ -56,7 +57,7 @@ class Parameters(embedded.EmbeddedSetting):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("positive", "width", "fine_width", "steps", "points"):
+        for name in ("test_samples", "positive", "width", "fine_width", "steps", "points"):
             object.__setattr__(self, name, _checks.count(name, getattr(self, name)))
         object.__setattr__(self, "tolerance", _checks.scale("tolerance", self.tolerance))
         for name in ("weight_scale", "bias_scale"):
@@ -78,7 +79,9 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     """Train both heads and return the matrices of Figure 2, numbers drawn from them, and radii."""
     first, second, choice = np.random.default_rng(seed).spawn(3)
     train, test = embedded.prepared(
-        parameters.load(), center=parameters.center, positive=parameters.positive
+        parameters.load(parameters.test_samples),
+        center=parameters.center,
+        positive=parameters.positive,
     )
     coarse, coarse_steps, coarse_loss = trained(
         BinaryNet.init(
@@ -303,6 +306,7 @@ def plot(parameters: Parameters, results: Results) -> Figure:
                 columns="equivalent weight $w_j$",
                 title=title,
             )
+            panel.set_yticks(range(CLASSES), embedded.CLASS_NAMES)
         figure.colorbar(picture, ax=[left, middle], label="cosine", shrink=0.9)
         limit = 1.05 * max(float(np.max(results[f"{n}_radii"])) for n in ("coarse", "fine"))
         grid = np.linspace(0, limit, 400)
