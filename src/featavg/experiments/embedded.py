@@ -50,7 +50,7 @@ class EmbeddedSetting:
         "efficientnet-lite0", "the frozen network"
     )
     checkpoint: str | None = parameter(
-        None, "the weights of resnet18 (a checkpoint) or of clip-vit-b32 (a folder)"
+        None, "the checkpoint of a ResNet of ours, or the folder of CLIP"
     )
     size: int | None = parameter(
         None, "height and width that images are brought to; by default the backbone's own"
@@ -98,12 +98,15 @@ def prepared(embedded: Embedded, *, center: str, positive: int) -> tuple[Sample,
 
     Both are moved and scaled by what the training embeddings say, and both have their centres.
     """
-    train, test = embedded.train.astype(np.float64), embedded.test.astype(np.float64)
-    shift = train.mean(axis=0) if center == "mean" else np.zeros(train.shape[1])
-    factor = 1 / np.sqrt(np.square(train - shift).mean())
-    points = ((train - shift) * factor).astype(np.float32)
+    train, test = embedded.train, embedded.test
+    shift = train.mean(axis=0, dtype=np.float64).astype(train.dtype)
+    if center == "none":
+        shift = np.zeros_like(shift)
+    points, held_back = train - shift, test - shift
+    factor = 1 / np.sqrt(np.square(points).mean(dtype=np.float64))
+    for some in (points, held_back):
+        some *= factor.astype(some.dtype)
     sample = Sample.of_points(points, embedded.train_classes, positive=positive)
-    held_back = ((test - shift) * factor).astype(np.float32)
     return sample, Sample.of_points(
         held_back, embedded.test_classes, positive=positive, centers=sample.centers
     )

@@ -45,8 +45,8 @@ class Parameters(embedded.EmbeddedSetting):
         "mean", "what is subtracted from embeddings: their mean, or nothing as in the paper"
     )
     positive: int = parameter(5, "how many classes are positive, the first ones")
-    width: int = parameter(15, "m, positive (and negative) neurons of the 2-class head")
-    fine_width: int = parameter(3, "h, neurons for each class of the 10-class head")
+    width: int = parameter(15, "m, positive (and negative) neurons of the head of 2 classes")
+    fine_width: int = parameter(3, "h, neurons for each class of the head of 10")
     weight_scale: float = parameter(1e-5, "sigma_w, the scale of the initial weights")
     bias_scale: float = parameter(1e-5, "sigma_b, the scale of the initial biases")
     steps: int = parameter(3200, "the most gradient steps")
