@@ -17,6 +17,7 @@ from torch import nn
 
 import featavg as fa
 from featavg import InputError
+from featavg.cli import main
 from featavg.experiments import REGISTRY, embedded, figure2_embeddings, figure10, run
 from featavg.law import UnknownLaw
 from featavg.vision import backbones, datasets, embeddings
@@ -542,6 +543,47 @@ def test_parameters_that_make_no_sense_are_refused(tiny):
         replace(quick, samples=51).load()
     with pytest.raises(InputError, match="test_samples must be at most 10, all images there are"):
         replace(quick, samples=50).load(11)
+
+
+def test_the_index_of_coefficients_is_right_whatever_the_angles_and_norms(rng):
+    """Where cosines say something else: centres of unequal norms, some of them nearly parallel."""
+    centers = rng.standard_normal((10, 20)) * np.linspace(0.5, 3, 10)[:, None] + 4
+    centers[7] = centers[2] + 0.3 * rng.standard_normal(20)
+    features = embedded.centered(fa.Sample.of_points(centers, np.arange(10)))
+    mu = features.centers
+    sums = fa.BinaryNet([mu[:5].sum(axis=0), mu[5:].sum(axis=0)])
+    index = figure2_embeddings._coefficient_index
+    assert index(sums, features) == pytest.approx(1, abs=1e-6)
+    assert index(fa.MultiClassNet(mu, 10), features) == pytest.approx(0, abs=1e-6)
+    assert fa.averaging_index(sums, features) < 0.9
+
+
+def test_training_ends_where_it_pays_no_more(measured, rng):
+    sample = fa.Sample.of_points(*measured)
+    net = fa.MultiClassNet.init(sample, width=2, weight_scale=1e-3, rng=rng)
+    quick = figure2_embeddings.EXPERIMENT.quick
+    rate = fa.stable_learning_rate(net, sample)
+    for tolerance, most, expected in ((1.0, 1000, 200), (1e-9, 150, 150), (1e-9, 1000, 1000)):
+        parameters = replace(quick, tolerance=tolerance, steps=most)
+        trained, steps, loss = figure2_embeddings.trained(net, sample, parameters)
+        assert steps == expected
+        whole = fa.descend(net, sample, learning_rate=rate, steps=steps)
+        np.testing.assert_allclose(trained.weights, whole.net.weights, rtol=1e-9)
+        assert loss == pytest.approx(whole.loss[-1])
+
+
+def test_without_torch_the_command_says_what_to_install(monkeypatch, tmp_path, capsys):
+    for name in [name for name in sys.modules if name.startswith("featavg.vision.")]:
+        if "datasets" not in name:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert main(["run", "figure10", "--quick", "--out", str(tmp_path)]) == 2
+    assert "embeddings need PyTorch: pip install 'featavg[vision]'." in capsys.readouterr().err
+
+
+def test_without_the_data_the_command_says_how_to_get_them(tmp_path, capsys):
+    assert main(["run", "figure2-embeddings", "--quick", "--out", str(tmp_path)]) == 2
+    assert "'featavg data get cifar10' gets it" in capsys.readouterr().err
 
 
 def test_neither_is_part_of_reproduce():
