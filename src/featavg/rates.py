@@ -34,7 +34,7 @@ def stable_learning_rate(net: TwoLayerNet, sample: Sample) -> float:
     >>> train = MultiCluster(clusters=4, dim=400).sample(100, rng=rng)
     >>> net = MultiClassNet.init(train, width=1, weight_scale=1e-5, rng=rng)
     >>> round(stable_learning_rate(net, train), 4)
-    0.0172
+    0.0143
     """
     if not isinstance(net, BinaryNet | MultiClassNet):
         raise InputError(f"net must be a BinaryNet or a MultiClassNet; got {net!r}.")

@@ -228,7 +228,7 @@ def expects(parameters: Parameters) -> list[Expectation]:
     than to any other. That was expected of centred embeddings too, and measured not to hold there:
     neurons specialise, since each sees about half of the points and class means are not orthogonal
     (automobile and truck, on opposite sides, have a cosine of 0.6). It holds for raw embeddings,
-    whose common part switches nearly every neuron on at every point. So it is a condition for
+    whose common part keeps most neurons on at most points. So it is a condition for
     ``center="none"``, the paper's way, and is reported for ``center="mean"``.
     """
     nearer = 1.0 if parameters.center == "none" else -np.inf
