@@ -21,7 +21,7 @@ from featavg._checks import InputError
 from featavg.descent import descend
 from featavg.fastforward import fast_forward
 from featavg.kkt import KKTResidual, kkt_residual
-from featavg.law import MultiCluster, Sample
+from featavg.law import MultiCluster, Sample, UnknownLaw
 from featavg.margins import MarginHistory, Rates, normalized_margin, smoothed_margin
 from featavg.measures import (
     alignment,
@@ -32,6 +32,7 @@ from featavg.measures import (
     equivalent_weights,
 )
 from featavg.networks import BinaryNet, MultiClassNet, PolynomialNet
+from featavg.rates import stable_learning_rate
 from featavg.robustness import (
     AttackResult,
     Radii,
@@ -62,6 +63,7 @@ __all__ = [
     "RobustCurve",
     "Sample",
     "Trajectory",
+    "UnknownLaw",
     "__version__",
     "alignment",
     "averaged_direction",
@@ -80,5 +82,6 @@ __all__ = [
     "pgd",
     "robust_curve",
     "smoothed_margin",
+    "stable_learning_rate",
     "worst",
 ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
@@ -183,6 +184,38 @@ class MultiCluster:
         return np.sqrt(self.dim) * directions
 
 
+@dataclass(frozen=True)
+class UnknownLaw(MultiCluster):
+    r"""What is known of the law of points that were measured, not drawn: clusters and their sides.
+
+    Paper: none, an extension; the CIFAR-10 embeddings of Section 6.1 are such points.
+
+    A point is :math:`x = \mu_j + \xi` with :math:`\mu_j` the mean of its cluster and
+    :math:`\xi` what is left, so `signal` and `noise` are 1 by definition. Centres have any norms
+    and angles, so `cosine` is NaN: a formula that asks for it gets no number rather than a wrong
+    one. There may be more clusters than dimensions. Nothing can be drawn from it.
+
+    Examples
+    --------
+    >>> UnknownLaw(clusters=3, dim=2).positive_clusters
+    (0, 1)
+    """
+
+    signal: float = field(default=1.0, init=False)
+    noise: float = field(default=1.0, init=False)
+    cosine: float = field(default=float("nan"), init=False)
+
+    def __post_init__(self) -> None:
+        clusters = _checks.count("clusters", self.clusters, minimum=2)
+        object.__setattr__(self, "clusters", clusters)
+        object.__setattr__(self, "dim", _checks.count("dim", self.dim))
+        object.__setattr__(self, "positive", _checks.partition(self.positive, clusters))
+
+    def sample(self, *_: Any, **__: Any) -> Sample:
+        """Refuse: nobody knows how to draw such points."""
+        raise InputError("points cannot be drawn from a law that is not known; give your own.")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample:
     r"""Points drawn from a law, with what is known about them.
@@ -213,6 +246,8 @@ class Sample:
     >>> test = train.fresh(10, rng=rng)                    # new points, the same centres
     >>> train.x.shape, test.x.shape, bool((test.centers == train.centers).all())
     ((100, 50), (10, 50), True)
+
+    `of_points` makes one of points of your own.
     """
 
     law: MultiCluster
@@ -252,6 +287,58 @@ class Sample:
         for name, value in checked.items():
             object.__setattr__(self, name, _checks.frozen(value))
 
+    @classmethod
+    def of_points(
+        cls,
+        x: ArrayLike,
+        cluster: ArrayLike,
+        *,
+        positive: int | Sequence[int] | None = None,
+        centers: ArrayLike | None = None,
+    ) -> Sample:
+        r"""Make a sample of points that were measured, such as embeddings of images.
+
+        Paper: Section 6.1, where the features of CIFAR-10 are the class means of its embeddings.
+
+        The centres are the means of the clusters and the noise is what is left, so that
+        :math:`x_i = \mu_j + \xi_i` and Lemma 5.1 holds with :math:`\alpha = \sigma = 1`. The law
+        is an `UnknownLaw`, and `fresh` refuses: hold back points of your own instead.
+
+        Parameters
+        ----------
+        x : array of shape (points, coordinates)
+            The points. float32 stays float32.
+        cluster : array of shape (points,)
+            The cluster of each point, from 0 on: the fine labels.
+        positive : int or sequence of int, optional
+            How many clusters are positive (the first ones), or which; the first half by default.
+        centers : array of shape (clusters, coordinates), optional
+            The centres, where they are not to be the means of these points: points held back have
+            those of the training points.
+
+        Examples
+        --------
+        >>> x = [[3.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 4.0]]
+        >>> train = Sample.of_points(x, [0, 0, 1, 1])
+        >>> train.centers.tolist(), train.y.tolist(), train.noise_norms.tolist()
+        ([[2.0, 0.0], [0.0, 3.0]], [1, 1, -1, -1], [1.0, 1.0, 1.0, 1.0])
+        >>> Sample.of_points([[2.0, 1.0]], [0], centers=train.centers)
+        Sample(1 points, 2 clusters, 2 coordinates, float64)
+        """
+        points = _checks.matrix("x", x)
+        labels = np.asarray(cluster)
+        if centers is None:
+            _checks.indices("cluster", labels, length=len(points), below=len(points))
+            means = _cluster_means(points, labels)
+        else:
+            means = _checks.matrix("centers", centers, columns=points.shape[1])
+        labels = _checks.indices("cluster", labels, length=len(points), below=len(means))
+        law = UnknownLaw(len(means), points.shape[1], positive)
+        norms = np.empty(len(points), points.dtype)
+        for j, mean in enumerate(means):
+            norms[labels == j] = np.linalg.norm(points[labels == j] - mean, axis=1)
+        return cls(law, means.astype(points.dtype), points, law.signs[labels], labels, norms)
+
     def __len__(self) -> int:
         return len(self.x)
 
@@ -275,6 +362,11 @@ class Sample:
 
     def fresh(self, size: int, *, rng: np.random.Generator) -> Sample:
         """Draw `size` new points around the same centres, in the same coordinates."""
+        if isinstance(self.law, UnknownLaw):
+            raise InputError(
+                "fresh points cannot be drawn because these were measured, not drawn from a law; "
+                "hold some of them back instead."
+            )
         size = _checks.count("size", size)
         rng = _checks.generator(rng)
         return _draw(self.law, self.centers, size, rng, self.frame, training=False)
@@ -291,6 +383,17 @@ class Sample:
         if self.frame is not None:
             return self.frame.gaussian(count, rng, self.x.dtype)
         return normal((count, self.x.shape[1]), rng, self.x.dtype)
+
+
+def _cluster_means(x: FloatArray, cluster: IntArray) -> FloatArray:
+    """Return the mean of the points of each cluster, shape (clusters, coordinates)."""
+    sizes = np.bincount(cluster)
+    if not sizes.all():
+        raise InputError(
+            "cluster must name each number up to its largest because a centre is the mean of the "
+            f"points of its cluster; got no point in cluster {int(np.argmin(sizes))}."
+        )
+    return np.stack([x[cluster == j].mean(axis=0, dtype=np.float64) for j in range(len(sizes))])
 
 
 def _draw(

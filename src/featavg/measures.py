@@ -102,6 +102,11 @@ def averaging_index_per_neuron(net: TwoLayerNet, sample: Sample) -> FloatArray:
     1 if all centres of the side have the same cosine, 0 if a single one has it all. NaN where the
     question has no answer: a side of a single cluster, or a neuron with no positive cosine.
 
+    It tells averaging from decoupling where centres are nearly orthogonal. Where they share a large
+    common part, every weight has nearly the same cosine with all of them: with a pairwise cosine of
+    0.75 a weight along a single one of five has an index of 0.92. Such centres need to be centred
+    first (their mean subtracted), as `featavg.experiments.embedded` does.
+
     Examples
     --------
     >>> from featavg import BinaryNet, MultiCluster

@@ -1,0 +1,166 @@
+"""Figure 10: the cosines between embeddings of CIFAR-10 images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from featavg import _checks
+from featavg._checks import BoolArray, FloatArray, InputError, IntArray
+from featavg.experiments import embedded
+from featavg.experiments.base import (
+    Expectation,
+    Experiment,
+    Measurements,
+    Results,
+    Table,
+    parameter,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CENTERINGS = ("raw", "centred")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(embedded.EmbeddedSetting):
+    """The parameters of Figure 10."""
+
+    per_class: int = parameter(100, "images drawn from each class")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "per_class", _checks.count("per_class", self.per_class, minimum=2))
+
+
+def measure(parameters: Parameters, seed: int) -> Measurements:
+    """Draw images of each class and return the cosines between their embeddings.
+
+    "raw" is the paper's figure; "centred" has the mean of all training embeddings subtracted.
+    """
+    data = parameters.load()
+    rng = np.random.default_rng(seed)
+    chosen = _drawn(data.train_classes, len(embedded.CLASS_NAMES), parameters.per_class, rng)
+    classes = data.train_classes[chosen]
+    same = classes[:, None] == classes[None, :]
+    pairs = ~np.eye(len(chosen), dtype=bool)
+    measured: dict[str, object] = {}
+    for name in _CENTERINGS:
+        shift = data.train.mean(axis=0, dtype=np.float64) if name == "centred" else 0.0
+        cosines = _cosines(data.train[chosen] - shift)
+        means = np.stack(
+            [data.train[data.train_classes == j].mean(axis=0) for j in np.unique(classes)]
+        )
+        mean_cosines = _cosines(means - shift)
+        different = ~np.eye(len(means), dtype=bool)
+        measured |= {
+            f"{name}_cosines": cosines.astype(np.float32),
+            f"{name}_by_class": _by_class(cosines, classes, pairs),
+            f"{name}_means": mean_cosines,
+            f"{name}_same": cosines[same & pairs].mean(),
+            f"{name}_different": cosines[~same].mean(),
+            f"{name}_gap": cosines[same & pairs].mean() - cosines[~same].mean(),
+            f"{name}_means_mean": mean_cosines[different].mean(),
+            f"{name}_means_max": np.abs(mean_cosines[different]).max(),
+        }
+    return measured
+
+
+def expects(_: Parameters) -> list[Expectation]:
+    """Return what Section 6.1 says: significantly more alike within a class than between."""
+    return [
+        Expectation("cosine of two images of one class", "raw_same"),
+        Expectation("cosine of two images of different classes", "raw_different"),
+        Expectation("difference", "raw_gap", low=0.05, paper="significantly > 0"),
+        Expectation("centred: cosine of two images of one class", "centred_same"),
+        Expectation(
+            "centred: cosine of two images of different classes",
+            "centred_different",
+            -0.1,
+            0.1,
+            "near 0",
+        ),
+        Expectation("centred: difference", "centred_gap", low=0.1, paper="significantly > 0"),
+        Expectation("cosine of two class means, on average", "raw_means_mean", paper="near 0"),
+        Expectation("centred: cosine of two class means, on average", "centred_means_mean"),
+        Expectation("centred: largest |cosine| of two class means", "centred_means_max"),
+    ]
+
+
+def table(_: Parameters, results: Results) -> Table:
+    """Return the mean cosine of the images of each two classes, and that of their means."""
+    rows = [
+        (seed, name, int(i), int(j), float(value), float(results[f"{name}_means"][seed, i, j]))
+        for name in _CENTERINGS
+        for (seed, i, j), value in np.ndenumerate(results[f"{name}_by_class"])
+    ]
+    columns = ("seed", "embeddings", "class", "other_class", "mean_cosine", "cosine_of_means")
+    return Table(columns, rows)
+
+
+def plot(parameters: Parameters, results: Results) -> Figure:
+    """Draw the cosines of all pairs of images in the first seed, sorted by class."""
+    from featavg.report import plots
+
+    with plots.style():
+        figure, panels = plots.new_figure(12.5, 5.2, columns=2)
+        shown = {"raw": ("embeddings as they are", 1.0), "centred": ("their mean subtracted", 0.5)}
+        middles = parameters.per_class * (np.arange(len(embedded.CLASS_NAMES)) + 0.5)
+        for panel, (name, (title, highest)) in zip(panels, shown.items(), strict=True):
+            picture = panel.imshow(
+                results[f"{name}_cosines"][0], cmap="viridis", vmin=0, vmax=highest, rasterized=True
+            )
+            within, between = (results[f"{name}_{what}"].mean() for what in ("same", "different"))
+            panel.set_title(f"{title}:\n{within:.2f} within a class, {between:.2f} between")
+            panel.set_xticks(middles, embedded.CLASS_NAMES, rotation=45, ha="right")
+            panel.set_yticks(middles, embedded.CLASS_NAMES)
+            panel.spines[:].set_visible(False)
+            figure.colorbar(picture, ax=panel, label="cosine", shrink=0.9)
+    return figure
+
+
+def _drawn(classes: IntArray, count: int, per_class: int, rng: np.random.Generator) -> IntArray:
+    """Return the positions of images drawn from each class, class by class."""
+    chosen = []
+    for j in range(count):
+        members = np.flatnonzero(classes == j)
+        if len(members) < per_class:
+            raise InputError(
+                f"per_class must be at most the images of each class; got {per_class}, and class "
+                f"{j} has {len(members)}."
+            )
+        chosen.append(np.sort(rng.choice(members, per_class, replace=False)))
+    return np.concatenate(chosen)
+
+
+def _cosines(rows: FloatArray) -> FloatArray:
+    units = rows.astype(np.float64)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    return units @ units.T
+
+
+def _by_class(cosines: FloatArray, classes: IntArray, pairs: BoolArray) -> FloatArray:
+    """Return the mean cosine of two images of each two classes, without an image and itself."""
+    members = (classes[:, None] == np.unique(classes)[None, :]).astype(np.float64)
+    counts = members.T @ pairs @ members
+    means: FloatArray = (members.T @ np.where(pairs, cosines, 0) @ members) / counts
+    return means
+
+
+EXPERIMENT = Experiment(
+    id="figure10",
+    title="Embeddings of CIFAR-10 images are more alike within a class than between classes",
+    paper="Figure 10",
+    parameters=Parameters(),
+    quick=replace(Parameters(), size=128, samples=10_000),
+    measure=measure,
+    expects=expects,
+    table=table,
+    plot=plot,
+    seeds=3,
+    in_reproduce=False,
+    data=embedded.DATA,
+)
