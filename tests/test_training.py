@@ -428,8 +428,9 @@ def test_resumed_equals_uninterrupted_bit_for_bit(make, schedule, tmp_path, monk
         patched.setattr(_Run, "one_epoch", lambda run, r: _stop_at(3, run, r, one_epoch))
         with pytest.raises(KeyboardInterrupt):
             train(make(), *small.data(), recipe, checkpoint=path, **arguments)
+    net = make()
     torch.manual_seed(1)  # global state is nothing to rely on
-    resumed = train(make(), *small.data(), recipe, checkpoint=path, **arguments)
+    resumed = train(net, *small.data(), recipe, checkpoint=path, **arguments)
     assert resumed.resumed_from == 3
     assert resumed.log_losses == whole.log_losses
     assert same_weights(resumed.model, whole.model)

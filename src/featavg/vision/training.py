@@ -247,7 +247,8 @@ class _Run:
     def one_epoch(self, reporter: ProgressReporter) -> None:
         """Pass over the data once."""
         start = shown = time.monotonic()
-        device, recipe, epoch = self.fabric.device, self.recipe, self.epoch
+        device, rank = self.fabric.device, self.fabric.global_rank
+        recipe, epoch = self.recipe, self.epoch
         draw = Draw.of(self.images, recipe, self.seed, epoch).to(device)
         size = min(self.log_losses, default=0.0) if recipe.schedule == "loss-based" else 0.0
         # sums of losses, of right answers, and of images
@@ -255,7 +256,9 @@ class _Run:
         self.net.train()
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             # for networks with randomness of their own, such as dropout
-            torch.manual_seed(int(np.random.default_rng([self.seed, epoch, 1]).integers(2**63)))
+            torch.manual_seed(
+                int(np.random.default_rng([self.seed, epoch, 1 + rank]).integers(2**63))
+            )
             for step, rate in enumerate(recipe.rates(epoch, self.steps, self.log_losses)):
                 x, y = self.pool.batch(draw, self._part(step))
                 totals += self._step(x, y, rate, size)
