@@ -181,7 +181,7 @@ def torch_rates(make, steps):
 
 def test_cosine_is_that_of_pytorch_and_of_the_formula():
     recipe = Recipe(epochs=20, learning_rate=0.3)
-    ours = [recipe.rate(epoch, 2, 7) for epoch in range(20)]
+    ours = [recipe.rates(epoch, 7)[2] for epoch in range(20)]
     theirs = torch_rates(
         lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=20), 20
     )
@@ -194,7 +194,7 @@ def test_cosine_is_that_of_pytorch_and_of_the_formula():
 def test_one_cycle_is_that_of_pytorch():
     recipe = Recipe(epochs=4, learning_rate=0.3, schedule="one-cycle")
     steps = 4 * 25
-    ours = [recipe.rate(epoch, step, 25) for epoch in range(4) for step in range(25)]
+    ours = [rate for epoch in range(4) for rate in recipe.rates(epoch, 25)]
     theirs = torch_rates(
         lambda optimizer: torch.optim.lr_scheduler.OneCycleLR(
             optimizer,
@@ -210,18 +210,16 @@ def test_one_cycle_is_that_of_pytorch():
     )
     assert ours == pytest.approx(theirs, rel=1e-6)
     assert max(ours) == ours[20] == pytest.approx(0.3)
-    assert all(
-        replace(recipe, epochs=1).rate(0, step, n) > 0 for n in (1, 2, 5) for step in range(n)
-    )
+    assert all(min(replace(recipe, epochs=1).rates(0, steps)) > 0 for steps in (1, 2, 5))
 
 
 def test_constant_and_loss_based_rates_by_hand():
-    assert RECIPES["mnist"].rate(99, 3, 469) == 0.001
+    assert RECIPES["mnist"].rates(99, 469) == [0.001] * 469
     recipe = RECIPES["mnist-margin"]
-    assert recipe.rate(0, 0, 600) == pytest.approx(0.1)
+    assert recipe.rates(0, 600) == [0.1] * 600
     # two new smallest losses, one that is larger, one that only falls below the one before
     losses = [-1.0, -2.0, -1.5, -1.9]
-    assert recipe.rate(4, 0, 600, losses) == pytest.approx(0.1 * 2 ** (2 / 5) / 2 ** (2 / 10))
+    assert recipe.rates(4, 1, losses) == pytest.approx([0.1 * 2 ** (2 / 5) / 2 ** (2 / 10)])
 
 
 def test_loss_is_the_cross_entropy_and_exact_where_it_is_tiny(rng):
@@ -371,6 +369,19 @@ def test_bad_input_to_training(rng):
         train(net, images, labels, wild, seed=0, accelerator="cpu")
 
 
+def test_threads_are_set_for_the_training_only(rng):
+    images, labels = separable(rng, 16)
+    seen = []
+    net = SmallCNN(classes=2, size=12, width=1, rng=rng)
+    net.head.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
+    options = {"seed": 0, "accelerator": "cpu"}
+    train(net, images, labels, Recipe(epochs=1), threads=2, **options)
+    train(net, images, labels, Recipe(epochs=1), **options)
+    assert seen == [2, 1]
+    with pytest.raises(InputError, match="threads must be a whole number of at least 1; got 0."):
+        train(net, images, labels, Recipe(epochs=1), threads=0, **options)
+
+
 def test_progress_says_loss_accuracy_and_time_left(rng, capsys, monkeypatch):
     monkeypatch.setattr("featavg.progress._SECONDS_BETWEEN_LINES", -1)
     images, labels = separable(rng, 32)
@@ -417,8 +428,9 @@ def test_resumed_equals_uninterrupted_bit_for_bit(make, schedule, tmp_path, monk
         patched.setattr(_Run, "one_epoch", lambda run, r: _stop_at(3, run, r, one_epoch))
         with pytest.raises(KeyboardInterrupt):
             train(make(), *small.data(), recipe, checkpoint=path, **arguments)
+    net = make()
     torch.manual_seed(1)  # global state is nothing to rely on
-    resumed = train(make(), *small.data(), recipe, checkpoint=path, **arguments)
+    resumed = train(net, *small.data(), recipe, checkpoint=path, **arguments)
     assert resumed.resumed_from == 3
     assert resumed.log_losses == whole.log_losses
     assert same_weights(resumed.model, whole.model)
@@ -517,6 +529,13 @@ def test_a_damaged_checkpoint_is_named_and_refused(tmp_path):
         run_small(path, recipe)
     path.write_bytes(whole)
     assert run_small(path, recipe).resumed_from == 1
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_any_work(tmp_path):
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "net.pt"):
+        with pytest.raises(InputError, match="checkpoint must be a file that can be written"):
+            run_small(path)
 
 
 # several devices, mixed precision

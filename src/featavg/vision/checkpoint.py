@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import zipfile
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -109,6 +110,14 @@ def _read(path: Path) -> dict[str, Any]:
         f"checkpoint must be a whole file of this program, and {path} is not; "
         "delete it or name another file."
     )
+
+
+def writable(path: Path) -> Path:
+    """Return a path if a file can be written there, before any work is done."""
+    folder = next(p for p in path.absolute().parents if p.exists())
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"checkpoint must be a file that can be written; got {path}.")
+    return path
 
 
 def remove_leftovers(path: Path) -> None:

@@ -32,7 +32,7 @@ class Recipe:
     schedule : str
         ``cosine`` (falls to 0, a new value each epoch), ``constant``, ``one-cycle`` (up and down
         on straight lines, a new value each step) or ``loss-based`` (the talk's; needs no weight
-        decay): see `rate`.
+        decay): see `rates`.
     momentum, weight_decay : float
         As in `torch.optim.SGD`.
     crop : int
@@ -45,8 +45,9 @@ class Recipe:
     Examples
     --------
     >>> from dataclasses import replace
-    >>> round(replace(RECIPES["cifar10"], epochs=30).rate(epoch=15, step=0, steps=391), 9)
-    0.05
+    >>> recipe = replace(RECIPES["cifar10"], epochs=30)
+    >>> [round(recipe.rates(epoch, steps=391)[0], 3) for epoch in (0, 10, 20, 29)]
+    [0.1, 0.075, 0.025, 0.0]
     """
 
     epochs: int
@@ -83,8 +84,8 @@ class Recipe:
         """A hash of all settings."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
-    def rate(self, epoch: int, step: int, steps: int, log_losses: Sequence[float] = ()) -> float:
-        """Return the learning rate of a step.
+    def rates(self, epoch: int, steps: int, log_losses: Sequence[float] = ()) -> list[float]:
+        """Return the learning rate of each step of an epoch.
 
         With eta the learning rate of the recipe, E epochs and S steps in all, it is
 
@@ -94,28 +95,30 @@ class Recipe:
         - loss-based (Lyu and Li, 2020, Appendix K.1): alpha / L, where L is the smallest mean loss
           of an epoch so far and alpha starts at eta, grows by 2^(1/5) after an epoch with a new
           smallest loss and falls by 2^(1/10) after any other. What is returned is alpha: training
-          divides the loss by L instead, in logarithms, so that no loss is too small.
+          divides the loss by L instead, in logarithms, so that no loss is too small. Differs from
+          theirs: the loss of an epoch is the mean over its steps, not measured once more after it.
 
         Parameters
         ----------
-        epoch, step : int
-            Both from 0; the step within the epoch.
+        epoch : int
+            From 0.
         steps : int
             Steps in an epoch.
         log_losses : sequence of float
             Logarithms of the mean loss of each epoch before this one (loss-based only).
         """
         eta = self.learning_rate
-        if self.schedule == "cosine":
-            return eta * (1 + math.cos(math.pi * epoch / self.epochs)) / 2
         if self.schedule == "one-cycle":
-            return eta * _cycle(epoch * steps + step, self.epochs * steps)
-        if self.schedule == "loss-based":
+            first, total = epoch * steps, self.epochs * steps
+            return [eta * _cycle(first + step, total) for step in range(steps)]
+        if self.schedule == "cosine":
+            eta *= (1 + math.cos(math.pi * epoch / self.epochs)) / 2
+        elif self.schedule == "loss-based":
             smallest = math.inf
             for loss in log_losses:
                 eta = eta * _RAISE if loss < smallest else eta / _LOWER
                 smallest = min(loss, smallest)
-        return eta
+        return [eta] * steps
 
 
 def _cycle(step: int, steps: int) -> float:

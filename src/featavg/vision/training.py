@@ -6,6 +6,8 @@ import copy
 import math
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -26,6 +28,7 @@ from featavg.vision.checkpoint import (
     fingerprint,
     model_fingerprint,
     remove_leftovers,
+    writable,
 )
 from featavg.vision.models import ImageClassifier
 from featavg.vision.recipes import RECIPES, Recipe
@@ -86,6 +89,7 @@ def train(
     accelerator: str = "auto",
     devices: int | str = 1,
     strategy: str = "auto",
+    threads: int | None = None,
     progress: bool = False,
 ) -> Trained:
     """Train a network on images.
@@ -115,6 +119,10 @@ def train(
     accelerator, devices, strategy
         Handed to `lightning_fabric.Fabric`: ``devices=4, strategy="ddp"`` trains on four GPUs, each
         with a quarter of every batch (and, as usual, batch normalisation over its quarter).
+    threads : int, optional
+        Threads on a CPU; PyTorch's own setting if not given. Give 1 where other processes compute
+        too: threads that wait for each other are then many times slower than one. Two networks in
+        two processes with a thread each are the fastest on two cores.
     progress : bool
         Show loss, accuracy and the time left.
 
@@ -139,37 +147,33 @@ def train(
     pixels = checked(images)
     targets = checked_labels(labels, len(pixels))
     _checks.count("seed", seed, minimum=0)
-    fabric = _fabric(recipe, accelerator, devices, strategy)
-    path = None if checkpoint is None else Path(checkpoint)
+    path = None if checkpoint is None else writable(Path(checkpoint))
     identity = Identity(
         recipe=recipe.fingerprint,
         seed=str(seed),
         data=fingerprint(pixels, targets),
         network=model_fingerprint(model),
     )
-    saved = None
-    if path is not None:
-        saved = Checkpoint.load(path, identity)
-        if fabric.is_global_zero:
-            remove_leftovers(path)
-        fabric.barrier()
-
+    saved = None if path is None else Checkpoint.load(path, identity)
     net = copy.deepcopy(model)
     if isinstance(net, ImageClassifier):
         _check_shapes(net, pixels, targets)
         net.standardise(pixels)
-    run = _Run(net, pixels, targets, recipe, seed, fabric)
-    if saved is not None:
-        run.restore(saved)
-    remaining = (recipe.epochs - run.epoch) * run.steps
+    fabric = _fabric(recipe, accelerator, devices, strategy)
     shown = progress and fabric.is_global_zero
-    with ProgressReporter("training", remaining, enabled=shown) as reporter:
-        while run.epoch < recipe.epochs:
-            run.one_epoch(reporter)
-            if path is not None:
-                if fabric.is_global_zero:
+    with _threads(threads):
+        run = _Run(net, pixels, targets, recipe, seed, fabric)
+        if saved is not None:
+            run.restore(saved)
+        if path is not None and fabric.is_global_zero:
+            remove_leftovers(path)
+        remaining = (recipe.epochs - run.epoch) * run.steps
+        with ProgressReporter("training", remaining, enabled=shown) as reporter:
+            while run.epoch < recipe.epochs:
+                run.one_epoch(reporter)
+                if path is not None and fabric.is_global_zero:
                     run.state().save(path, identity)
-                fabric.barrier()
+        fabric.barrier()
     return Trained(
         model=net.eval(),
         recipe=recipe,
@@ -178,6 +182,18 @@ def train(
         seconds=run.seconds,
         resumed_from=0 if saved is None else saved.epoch,
     )
+
+
+@contextmanager
+def _threads(threads: int | None) -> Iterator[None]:
+    """Let PyTorch use so many threads, and afterwards as many as before."""
+    before = torch.get_num_threads()
+    if threads is not None:
+        torch.set_num_threads(_checks.count("threads", threads))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class _Run:
@@ -231,7 +247,8 @@ class _Run:
     def one_epoch(self, reporter: ProgressReporter) -> None:
         """Pass over the data once."""
         start = shown = time.monotonic()
-        device, recipe, epoch = self.fabric.device, self.recipe, self.epoch
+        device, rank = self.fabric.device, self.fabric.global_rank
+        recipe, epoch = self.recipe, self.epoch
         draw = Draw.of(self.images, recipe, self.seed, epoch).to(device)
         size = min(self.log_losses, default=0.0) if recipe.schedule == "loss-based" else 0.0
         # sums of losses, of right answers, and of images
@@ -239,9 +256,10 @@ class _Run:
         self.net.train()
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             # for networks with randomness of their own, such as dropout
-            torch.manual_seed(int(np.random.default_rng([self.seed, epoch, 1]).integers(2**63)))
-            for step in range(self.steps):
-                rate = recipe.rate(epoch, step, self.steps, self.log_losses)
+            torch.manual_seed(
+                int(np.random.default_rng([self.seed, epoch, 1 + rank]).integers(2**63))
+            )
+            for step, rate in enumerate(recipe.rates(epoch, self.steps, self.log_losses)):
                 x, y = self.pool.batch(draw, self._part(step))
                 totals += self._step(x, y, rate, size)
                 self.steps_done += 1
