@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import nn
 
 from featavg.vision.models import ResNet18, SmallCNN
 from featavg.vision.recipes import Recipe
@@ -33,6 +34,11 @@ def network() -> ResNet18:
 
 def network_without_batch_normalisation() -> SmallCNN:
     return SmallCNN(3, classes=2, size=12, width=2, rng=np.random.default_rng(8))
+
+
+def same_weights(one: nn.Module, other: nn.Module) -> bool:
+    a, b = one.state_dict(), other.state_dict()
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
 def die_at_second_replacement(moment: str) -> None:

@@ -130,13 +130,16 @@ def _cycle(step: int, steps: int) -> float:
 
 
 _MNIST = Recipe(epochs=100, learning_rate=0.001, schedule="constant")
-_QUICK_MNIST = Recipe(epochs=2, learning_rate=0.1, schedule="one-cycle")
+# 99.1 % on the two halves of MNIST after 63 s of CPU time (ResNet18, width 8; SmallCNN: 48 s)
+_QUICK_MNIST = Recipe(epochs=1, learning_rate=0.1, schedule="one-cycle")
 
 RECIPES: dict[str, Recipe] = {
     "cifar10": Recipe(epochs=200, crop=4, flip=True),
     "mnist": _MNIST,
     "fashion-mnist": _MNIST,  # Paper: none; as for MNIST
-    "cifar10-quick": Recipe(epochs=6, learning_rate=0.2, schedule="one-cycle", crop=4, flip=True),
+    # Not tuned yet: ResNet18 of width 16 on the two halves of CIFAR-10 had 74.7 % after 4 epochs at
+    # twice this rate, 607 s of CPU time; these epochs and this rate have not been measured.
+    "cifar10-quick": Recipe(epochs=8, learning_rate=0.1, schedule="one-cycle", crop=4, flip=True),
     "mnist-quick": _QUICK_MNIST,
     "fashion-mnist-quick": _QUICK_MNIST,
     "mnist-margin": Recipe(  # the talk: SmallCNN, loss 1e-20 after 107 epochs

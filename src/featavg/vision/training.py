@@ -121,8 +121,7 @@ def train(
         with a quarter of every batch (and, as usual, batch normalisation over its quarter).
     threads : int, optional
         Threads on a CPU; PyTorch's own setting if not given. Give 1 where other processes compute
-        too: threads that wait for each other are then many times slower than one. Two networks in
-        two processes with a thread each are the fastest on two cores.
+        too: threads that wait for each other can then be many times slower than one.
     progress : bool
         Show loss, accuracy and the time left.
 
