@@ -99,7 +99,7 @@ class MarginHistory:
     >>> run = fast_forward(net, train, learning_rate=1e-12, steps=10**112, tolerance=0.5)
     >>> history = MarginHistory.of(run)
     >>> history
-    MarginHistory(50 times, fitted from 5 on, smoothed margin 223 -> 504.8)
+    MarginHistory(50 times, fitted from 5 on, smoothed margin 222.9 -> 504.8)
     >>> history.largest_decrease
     0.0
     >>> rates = history.rates()
