@@ -238,3 +238,11 @@ def test_the_ledger_counts_seeds(tmp_path):
     assert run.holds
     text = (run.folder / "results.csv").read_text(encoding="utf-8")
     assert text.count("\n") == 1 + 2 * len(LEDGER)
+
+
+def test_the_preset_decides_how_many_clusters_there_are_unless_they_are_given():
+    usual = ledger.EXPERIMENT.parameters
+    assert usual.k == 10
+    assert replace(usual, preset="theorem").k == 3
+    assert replace(usual, preset="theorem").setting.dim == 3**10
+    assert replace(usual, preset="theorem", clusters=4).k == 4

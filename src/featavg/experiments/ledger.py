@@ -63,14 +63,19 @@ class Parameters:
             _checks.count(name, getattr(self, name))
         _checks.count("times", self.times, minimum=3)
         _checks.scale("tolerance", self.tolerance)
-        clusters = self.clusters or (10 if self.preset == "paper" else 3)
-        object.__setattr__(self, "clusters", _checks.count("clusters", clusters, minimum=2))
+        if self.clusters is not None:
+            _checks.count("clusters", self.clusters, minimum=2)
         _ = self.setting  # refuses what cannot be run
+
+    @property
+    def k(self) -> int:
+        """The number of clusters; what is usual depends on the preset."""
+        return self.clusters or (10 if self.preset == "paper" else 3)
 
     @property
     def setting(self) -> SyntheticSetting | theorem.Parameters:
         """The hyper-parameters."""
-        k = self.clusters or 0
+        k = self.k
         if self.preset == "paper":
             return SyntheticSetting(
                 clusters=k, width=max(1, round(k / 2)), test_samples=self.test_samples
@@ -241,7 +246,7 @@ def plot(parameters: Parameters, results: Results) -> Figure:
             panel.set_xlabel("slack: bound over measured (cut at 10^±6)")
         counts = {v: sum(entry.verdict == v for entry in lines) for v in colours}
         figure.suptitle(
-            f"The ledger at the {parameters.preset} preset, k = {parameters.clusters}: "
+            f"The ledger at the {parameters.preset} preset, k = {parameters.k}: "
             f"{counts[HOLDS]} hold (blue), {counts[VIOLATED]} violated (orange), "
             f"{counts[NOT_STATED]} not stated (grey)"
         )
