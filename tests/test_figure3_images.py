@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from featavg.experiments import REGISTRY, figure3_images
-from featavg.experiments.figure3_images import Parameters
+from featavg.experiments.figure3_images import Mnist
 from featavg.paper import figure3_curve
 
 NAMES = ("plain", "cross_entropy", "readout", "probability", "worst")
@@ -15,20 +15,20 @@ def results(**gains):
 
 
 def test_the_conclusion_is_drawn_from_the_worst():
-    text = figure3_images.conclude(Parameters(), results(plain=0.3, worst=-0.05))
+    text = figure3_images.conclude(Mnist(), results(plain=0.3, worst=-0.05))
     assert "+30.0 by plain PGD" in text
     assert "less robust, by 5.0 points" in text
     assert "says the opposite" in text
-    agreeing = figure3_images.conclude(Parameters(), results(plain=0.11, worst=0.1))
+    agreeing = figure3_images.conclude(Mnist(), results(plain=0.11, worst=0.1))
     assert "more robust, by 10.0 points" in agreeing
     assert "opposite" not in agreeing
-    overstated = figure3_images.conclude(Parameters(), results(plain=0.4, worst=0.1))
+    overstated = figure3_images.conclude(Mnist(), results(plain=0.4, worst=0.1))
     assert "more than twice" in overstated
 
 
 def test_labels_of_either_split():
     labels = np.arange(10)
-    first, parity = Parameters(), Parameters(split="parity")
+    first, parity = Mnist(), Mnist(split="parity")
     np.testing.assert_array_equal(figure3_images._labels(first, labels, 10), labels)
     np.testing.assert_array_equal(figure3_images._labels(first, labels, 2), [0] * 5 + [1] * 5)
     np.testing.assert_array_equal(figure3_images._labels(parity, labels, 2), [0, 1] * 5)

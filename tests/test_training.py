@@ -89,9 +89,10 @@ def test_loss_based_training_goes_below_what_float64_can_hold():
     assert done.losses[-1] == 0
     logits = outputs(done.model, images).double()
     margins = logits[[0, 1], [0, 1]] - logits[[0, 1], [1, 0]]
-    assert done.log_losses[0] == pytest.approx(math.log(math.log(2)))
-    # by symmetry both margins are equal; the loss of the last epoch was measured before its step
-    assert margins[0] == margins[1] > -done.log_losses[-1]
+    # by hand: a first step of length 1 from 0 leads to margins of 1/2, and the loss is measured
+    # after it; by symmetry both margins stay equal
+    assert done.log_losses[0] == pytest.approx(math.log(math.log1p(math.exp(-0.5))))
+    assert margins[0] == margins[1] == pytest.approx(-done.log_losses[-1])
 
 
 def test_outputs_leave_the_network_as_it_was_and_take_floats(rng):
@@ -202,6 +203,59 @@ def test_resumed_equals_uninterrupted_bit_for_bit(make, schedule, tmp_path, monk
     assert resumed.resumed_from == 3
     assert resumed.log_losses == whole.log_losses
     assert same_weights(resumed.model, whole.model)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "continues"), [("constant", True), ("loss-based", True), ("cosine", False)]
+)
+def test_more_epochs_continue_a_training_whose_schedule_does_not_count_them(
+    schedule, continues, tmp_path
+):
+    recipe = replace(small.RECIPE, schedule=schedule, epochs=4, momentum=0, weight_decay=0)
+    path, arguments = tmp_path / "net.pt", {"seed": 3, "accelerator": "cpu"}
+    whole = train(small.network(), *small.data(), recipe, **arguments)
+    train(small.network(), *small.data(), replace(recipe, epochs=2), checkpoint=path, **arguments)
+    if not continues:
+        with pytest.raises(InputError, match="another recipe"):
+            train(small.network(), *small.data(), recipe, checkpoint=path, **arguments)
+        return
+    longer = train(small.network(), *small.data(), recipe, checkpoint=path, **arguments)
+    assert longer.resumed_from == 2
+    assert same_weights(longer.model, whole.model)
+    with pytest.raises(InputError, match="epochs must be at least those of the checkpoint, 4"):
+        train(
+            small.network(), *small.data(), replace(recipe, epochs=2), checkpoint=path, **arguments
+        )
+
+
+def test_an_epoch_that_went_wrong_is_taken_back(monkeypatch):
+    recipe = replace(RECIPES["mnist-margin"], epochs=1, batch=16, learning_rate=0.05)
+    arguments = {"seed": 3, "accelerator": "cpu"}
+    one = train(small.network(), *small.data(), recipe, **arguments)
+    monkeypatch.setattr(Recipe, "undoes", lambda _, losses: len(losses) > 1)
+    three = train(small.network(), *small.data(), replace(recipe, epochs=3), **arguments)
+    assert same_weights(one.model, three.model)
+    assert len(set(three.log_losses)) == 3
+
+
+def test_first_epochs_on_small_images_are_those_of_a_pool_of_small_images(rng):
+    images, labels = separable(rng, 24)
+    assert images.shape[2] % 2 == 0
+    half = images.shape[2] // 2
+    # means of 2×2 pixels that are whole numbers, so that shrinking first loses nothing
+    images = images.repeat(2, axis=2).repeat(2, axis=3)[:, :, : 2 * half, : 2 * half]
+    shrunk = images[:, :, ::2, ::2].copy()
+    recipe = replace(small.RECIPE, epochs=2, crop=0, flip=False)
+    net = ResNet18(width=2, channels=images.shape[1], classes=2, rng=rng)
+    arguments = {"seed": 0, "accelerator": "cpu"}
+    small_first = replace(recipe, small_epochs=2, small_size=half)
+    one = train(net, images, labels, small_first, **arguments)
+    other = train(net, shrunk, labels, recipe, **arguments)
+    for name, value in other.model.state_dict().items():
+        torch.testing.assert_close(one.model.state_dict()[name], value)
+    cnn = SmallCNN(images.shape[1], 2, size=2 * half, width=2, rng=rng)
+    with pytest.raises(InputError, match="small_epochs must be 0"):
+        train(cnn, images, labels, small_first, **arguments)
 
 
 def _stop_at(epoch, run, reporter, one_epoch):

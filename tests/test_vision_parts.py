@@ -12,9 +12,9 @@ from torch import nn
 
 from featavg import InputError
 from featavg.vision.augmentation import Draw, ImagePool
+from featavg.vision.losses import losses_over
 from featavg.vision.models import ResNet18, SmallCNN
 from featavg.vision.recipes import RECIPES, Recipe
-from featavg.vision.training import _losses
 from train_until_killed import same_weights
 
 # networks
@@ -201,17 +201,23 @@ def test_constant_and_loss_based_rates_by_hand():
     # two new smallest losses, one that is larger, one that only falls below the one before
     losses = [-1.0, -2.0, -1.5, -1.9]
     assert recipe.rates(4, 1, losses) == pytest.approx([0.1 * 2 ** (2 / 5) / 2 ** (2 / 10)])
+    # one that is more than twice the smallest is taken back, and halves the rate
+    assert recipe.rates(3, 1, [-1.0, -2.0, -1.3]) == pytest.approx([0.1 * 2 ** (2 / 5) / 2])
+    assert recipe.undoes([-1.0, -2.0, -1.3])
+    assert not recipe.undoes([-1.0, -2.0, -1.4])
+    assert not recipe.undoes([5.0])
+    assert not RECIPES["mnist"].undoes([-1.0, 3.0])
 
 
 def test_loss_is_the_cross_entropy_and_exact_where_it_is_tiny(rng):
     logits = torch.tensor(rng.normal(size=(50, 4)) * 5)
     labels = torch.tensor(rng.integers(4, size=50))
     expected = nn.functional.cross_entropy(logits, labels, reduction="none")
-    torch.testing.assert_close(_losses(logits, labels, 0.0), expected)
-    torch.testing.assert_close(_losses(logits, labels, -3.0), expected * math.exp(3))
+    torch.testing.assert_close(losses_over(logits, labels, 0.0), expected)
+    torch.testing.assert_close(losses_over(logits, labels, -3.0), expected * math.exp(3))
     # the loss of a margin of 2000 is exp(-2000), 10^-869, and relative to itself it is 1
     tiny = torch.tensor([[2000.0, 0.0]], dtype=torch.float64, requires_grad=True)
-    loss = _losses(tiny, torch.tensor([0]), -2000.0)
+    loss = losses_over(tiny, torch.tensor([0]), -2000.0)
     loss.sum().backward()
     assert loss.item() == 1
     assert tiny.grad.tolist() == [[-1.0, 1.0]]
@@ -237,6 +243,8 @@ def test_recipes_of_the_paper():
         ({"flip": 1}, "flip must be True or False; got 1."),
         ({"precision": "16"}, "precision must be one of"),
         ({"schedule": "loss-based"}, "weight_decay and momentum must be 0"),
+        ({"small_epochs": -1}, "small_epochs must be"),
+        ({"small_size": 0}, "small_size must be"),
     ],
 )
 def test_bad_recipes(wrong, message):

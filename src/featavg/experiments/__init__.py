@@ -11,6 +11,7 @@ from featavg.experiments import (
     figure3_images,
     figure10,
     ledger,
+    margin_mnist,
     margins,
     minvidal,
     scaling,
@@ -33,6 +34,7 @@ REGISTRY: dict[str, Experiment] = {
         theorem.EXPERIMENT,
         scaling.EXPERIMENT,
         margins.EXPERIMENT,
+        margin_mnist.EXPERIMENT,
         minvidal.EXPERIMENT,
     )
 }

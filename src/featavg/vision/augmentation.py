@@ -6,6 +6,7 @@ handled alone, and no other process is needed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,7 +78,7 @@ class ImagePool:
         self.pixels = torch.zeros(shape, dtype=torch.uint8, device=device)
         inside = self.pixels[:, crop : crop + self.height, crop : crop + self.width]
         inside.copy_(images.permute(0, 2, 3, 1))
-        self.labels = labels.to(device)
+        self.crop, self.labels = crop, labels.to(device)
         self._rows = torch.arange(self.height, device=device)
         self._columns = torch.arange(self.width, device=device)
 
@@ -93,3 +94,11 @@ class ImagePool:
         columns = draw.left[part, None] + mirrored
         cut = self.pixels[chosen[:, None, None], rows[:, :, None], columns[:, None, :]]
         return cut.permute(0, 3, 1, 2).float() / 255, self.labels[chosen]
+
+    def whole(self, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield all images as they are, in their own order, and their labels."""
+        inside = slice(self.crop, self.crop + self.height), slice(self.crop, self.crop + self.width)
+        for first in range(0, len(self.labels), batch):
+            part = slice(first, first + batch)
+            cut = self.pixels[part, inside[0], inside[1]]
+            yield cut.permute(0, 3, 1, 2).float() / 255, self.labels[part]

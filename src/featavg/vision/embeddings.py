@@ -100,7 +100,7 @@ def embed(
 
 def embeddings_folder() -> Path:
     """Return the folder of the embeddings, beside that of the data sets."""
-    return cache_folder().parent / "embeddings"
+    return cache_folder("embeddings")
 
 
 def read_embeddings(about: dict[str, Any]) -> FloatArray | None:

@@ -30,6 +30,7 @@ from featavg.vision.checkpoint import (
     remove_leftovers,
     writable,
 )
+from featavg.vision.losses import log_losses, losses_over
 from featavg.vision.models import ImageClassifier
 from featavg.vision.recipes import RECIPES, Recipe
 
@@ -98,7 +99,8 @@ def train(
 
     With a `checkpoint`, the state is written after every epoch. A run that was killed and is
     started again with the same arguments goes on from there and, on a CPU with the same number of
-    threads, ends with the same weights bit for bit. A finished run is only read.
+    threads, ends with the same weights bit for bit. A finished run is only read, or continued if
+    the recipe now has more epochs and a schedule that does not depend on their number.
 
     Parameters
     ----------
@@ -154,9 +156,13 @@ def train(
         network=model_fingerprint(model),
     )
     saved = None if path is None else Checkpoint.load(path, identity)
+    if saved is not None and saved.epoch > recipe.epochs:
+        raise InputError(
+            f"epochs must be at least those of the checkpoint, {saved.epoch}; got {recipe.epochs}."
+        )
     net = copy.deepcopy(model)
     if isinstance(net, ImageClassifier):
-        _check_shapes(net, pixels, targets)
+        _check_shapes(net, pixels, targets, recipe)
         net.standardise(pixels)
     fabric = _fabric(recipe, accelerator, devices, strategy)
     shown = progress and fabric.is_global_zero
@@ -249,7 +255,9 @@ class _Run:
         device, rank = self.fabric.device, self.fabric.global_rank
         recipe, epoch = self.recipe, self.epoch
         draw = Draw.of(self.images, recipe, self.seed, epoch).to(device)
-        size = min(self.log_losses, default=0.0) if recipe.schedule == "loss-based" else 0.0
+        loss_based = recipe.schedule == "loss-based"
+        size = min(self.log_losses, default=0.0) if loss_based else 0.0
+        before = copy.deepcopy(self.net.state_dict()) if loss_based else None
         # sums of losses, of right answers, and of images
         totals = torch.zeros(3, dtype=_wide(device), device=device)
         self.net.train()
@@ -260,21 +268,39 @@ class _Run:
             )
             for step, rate in enumerate(recipe.rates(epoch, self.steps, self.log_losses)):
                 x, y = self.pool.batch(draw, self._part(step))
+                if epoch < recipe.small_epochs:
+                    x = nn.functional.interpolate(x, size=recipe.small_size, mode="area")
                 totals += self._step(x, y, rate, size)
                 self.steps_done += 1
                 if time.monotonic() - shown > _SECONDS_BETWEEN_LABELS or step == self.steps - 1:
                     shown = time.monotonic()
                     reporter.show(self.steps_done, self._label(totals, size))
         loss, right, seen = self._over_devices(totals)
-        if not math.isfinite(loss):
+        log_loss = self._log_loss() if loss_based else _log(loss / seen)
+        if not log_loss < math.inf and not (loss_based and self.log_losses):
             raise InputError(
                 f"learning_rate must be small enough, and with {recipe.learning_rate!r} the loss "
                 f"became {loss} in epoch {epoch + 1}."
             )
-        self.log_losses.append(size + math.log(max(loss / seen, _TINY)))
+        self.log_losses.append(log_loss)
+        if before is not None and recipe.undoes(self.log_losses):
+            self.net.load_state_dict(before)
         self.accuracies.append(right / seen)
         self.epoch += 1
         self.seconds += time.monotonic() - start
+
+    def _log_loss(self) -> float:
+        """Return the logarithm of the mean loss of all images as they are, infinity if not finite.
+
+        Measured after the epoch: a mean over its steps would not see that its last one went wrong.
+        """
+        parts = []
+        with torch.no_grad():
+            self.net.eval()
+            for x, y in self.pool.whole(self.recipe.batch):
+                parts.append(log_losses(self.net(x).to(_wide(x.device)), y).logsumexp(0))
+        value = float(torch.stack(parts).logsumexp(0)) - math.log(self.images)
+        return math.inf if math.isnan(value) else value
 
     def _step(self, x: Tensor, y: Tensor, rate: float, size: float) -> Tensor:
         """Take one step and return the sums of losses, of right answers, and of images."""
@@ -287,7 +313,7 @@ class _Run:
                 f"labels must be below the number of logits; got the label {self.largest_label} "
                 f"and logits of shape {tuple(logits.shape)}."
             )
-        losses = _losses(logits.to(_wide(logits.device)), y, size)
+        losses = losses_over(logits.to(_wide(logits.device)), y, size)
         self.fabric.backward(losses.mean())
         self.optimizer.step()
         right = (logits.detach().argmax(1) == y).sum()
@@ -313,18 +339,9 @@ class _Run:
         )
 
 
-def _losses(logits: Tensor, labels: Tensor, size: float) -> Tensor:
-    """Return the cross-entropy of each image, divided by exp(size).
-
-    With z = logsumexp over the other logits minus the logit of the label it is log(1 + exp(z)),
-    which is exact also where the usual form rounds to 0; below z = -30 its logarithm is z.
-    """
-    own = labels[:, None]
-    z = logits.scatter(1, own, -math.inf).logsumexp(1) - logits.gather(1, own)[:, 0]
-    if size == 0:
-        return nn.functional.softplus(z)
-    logarithms = torch.where(z < -30, z, nn.functional.softplus(z.clamp(min=-30)).log())
-    return (logarithms - size).exp()
+def _log(loss: float) -> float:
+    """Return the logarithm of a loss, infinity if that is not a number."""
+    return math.inf if math.isnan(loss) else math.log(max(loss, _TINY))
 
 
 def _steps(images: int, batch: int, devices: int) -> int:
@@ -374,8 +391,13 @@ def _check_precision(precision: str, device: torch.device) -> None:
         )
 
 
-def _check_shapes(net: ImageClassifier, images: Tensor, labels: Tensor) -> None:
+def _check_shapes(net: ImageClassifier, images: Tensor, labels: Tensor, recipe: Recipe) -> None:
     size = getattr(net, "size", None)
+    if size and recipe.small_epochs:
+        raise InputError(
+            "small_epochs must be 0 because this network takes images of one size only; "
+            f"got {recipe.small_epochs}."
+        )
     if images.shape[1] != net.channels or (size and images.shape[2:] != (size, size)):
         pixels = f" of {size}×{size} pixels" if size else ""
         raise InputError(

@@ -25,19 +25,18 @@ from featavg.vision.datasets.read import check, read_at_most
 _ABANDONED_AFTER = 24 * 3600.0  # seconds
 
 
-def cache_folder() -> Path:
-    """Return the folder of the data sets.
+def cache_folder(kind: str = "datasets") -> Path:
+    """Return the folder of the data sets, or of models, attacks or embeddings.
 
-    It is ``datasets`` in ``$FEATAVG_CACHE``, or else in ``featavg`` in ``$XDG_CACHE_HOME`` or
-    ``~/.cache``.
+    It is in ``$FEATAVG_CACHE``, or else in ``featavg`` in ``$XDG_CACHE_HOME`` or ``~/.cache``.
     """
     if own := os.environ.get("FEATAVG_CACHE"):
-        return Path(own).absolute() / "datasets"
+        return Path(own).absolute() / kind
     shared = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(shared):  # noqa: PTH117 - a relative one must be ignored, says the standard
-        return Path(shared) / "featavg" / "datasets"
+        return Path(shared) / "featavg" / kind
     try:
-        return Path.home() / ".cache" / "featavg" / "datasets"
+        return Path.home() / ".cache" / "featavg" / kind
     except RuntimeError:
         raise InputError(
             "FEATAVG_CACHE must name a folder because there is no home folder."

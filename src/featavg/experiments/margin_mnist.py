@@ -1,0 +1,313 @@
+"""One network trained longer and longer on MNIST: its margin grows, its robustness hardly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from featavg import _checks
+from featavg._checks import FloatArray, InputError
+from featavg._files import write_atomically
+from featavg.experiments.base import (
+    Expectation,
+    Experiment,
+    Measurements,
+    Results,
+    Table,
+    parameter,
+)
+from featavg.progress import counted, wanted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from torch import nn
+
+    from featavg.vision.datasets import ImageData
+    from featavg.vision.models import SmallCNN
+    from featavg.vision.recipes import Recipe
+    from featavg.vision.training import Trained
+
+_LAYERS = 4  # of SmallCNN: multiplying all its weights by c multiplies its logits by c⁴
+# of the talk's five networks: epochs, log₁₀ of the training loss, normalised margin
+_TALK = (
+    (38, -10.04, 5.65e-5),
+    (75, -15.12, 9.50e-5),
+    (107, -20.07, 1.30e-4),
+    (935, -120.01, 4.61e-4),
+    (10_000, -881.51, 1.18e-3),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """The network of the talk, and when it is looked at."""
+
+    width: int = parameter(32, "channels of the first layer; 32 is the talk's network")
+    train_images: int | None = parameter(None, "train on the first ones only")
+    epochs: int = parameter(108, "epochs of the longest training")
+    networks: int = parameter(3, "times at which the network is looked at, each twice the last")
+    batch: int = parameter(100, "images in a step")
+    learning_rate: float = parameter(0.1, "alpha of the loss-based learning rate, at first")
+    attack_images: int = parameter(1000, "how many test images are attacked")
+    radii: int = parameter(16, "how many radii, from 0")
+    radius_step: float = parameter(0.2, "the distance between radii")
+    pgd_steps: int = parameter(100, "steps of PGD")
+
+    def __post_init__(self) -> None:
+        for name in ("width", "epochs", "batch", "attack_images", "pgd_steps"):
+            _checks.count(name, getattr(self, name))
+        _checks.count("networks", self.networks, minimum=2)
+        _checks.count("radii", self.radii, minimum=2)
+        if self.train_images is not None:
+            _checks.count("train_images", self.train_images)
+        for name in ("learning_rate", "radius_step"):
+            _checks.scale(name, getattr(self, name))
+        if self.epochs < 2 ** (self.networks - 1):
+            raise InputError(
+                f"epochs must be at least 2^(networks - 1) = {2 ** (self.networks - 1)} because "
+                f"each network is trained twice as long as the one before; got {self.epochs}."
+            )
+
+    @property
+    def grid(self) -> FloatArray:
+        """The radii."""
+        return self.radius_step * np.arange(self.radii)
+
+    @property
+    def milestones(self) -> list[int]:
+        """The epochs after which the network is looked at."""
+        return [self.epochs // 2**i for i in reversed(range(self.networks))]
+
+    def recipe(self, epochs: int) -> Recipe:
+        """Return how it is trained."""
+        from featavg.vision.recipes import RECIPES
+
+        return replace(
+            RECIPES["mnist-margin"],
+            epochs=epochs,
+            batch=self.batch,
+            learning_rate=self.learning_rate,
+        )
+
+
+def measure(parameters: Parameters, seed: int) -> Measurements:
+    """Train one network, and look at it after each milestone."""
+    from featavg.vision.datasets import load
+    from featavg.vision.evaluation import accuracy
+
+    data = load("mnist")
+    rows: list[dict[str, Any]] = []
+    for trained in _longer_and_longer(parameters, data, seed):
+        net = trained.model
+        margin, norm = _margin(net, data, parameters.train_images)
+        rows.append(
+            {
+                "epochs": len(trained.log_losses),
+                "log10_loss": _log_loss(trained) / math.log(10),
+                "margin": margin,
+                "norm": norm,
+                "normalized_margin": margin / norm**_LAYERS,
+                "clean": accuracy(net, data.test_images, data.test_labels),
+                "robust": _robust(parameters, net, data, seed),
+            }
+        )
+    found: dict[str, object] = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+    margins = np.array([row["normalized_margin"] for row in rows])
+    curves = np.array([row["robust"] for row in rows])
+    gains = curves[-1] - curves[0]
+    return found | {
+        "final_log10_loss": rows[-1]["log10_loss"],
+        "final_clean": rows[-1]["clean"],
+        "least_margin_growth": min(float(b / a) for a, b in pairwise(margins)),
+        "margin_growth": float(margins[-1] / margins[0]),
+        "robust_gain": float(gains[1:].mean()),
+        "clean_gain": rows[-1]["clean"] - rows[0]["clean"],
+    }
+
+
+def _longer_and_longer(parameters: Parameters, data: ImageData, seed: int) -> list[Trained]:
+    """Return the network after each milestone; each training continues the one before.
+
+    Each has a checkpoint of its own, which begins as a copy of the last: a run that is killed goes
+    on where it was.
+    """
+    from featavg.vision.datasets.cache import cache_folder
+    from featavg.vision.training import train
+
+    count = len(data.train_images) if parameters.train_images is None else parameters.train_images
+    images, labels = data.train_images[:count], data.train_labels[:count]
+    start = _network(parameters, seed)
+    name = f"margin-mnist-{parameters.width}-{parameters.recipe(1).fingerprint[:12]}-{count}-{seed}"
+    done: list[Trained] = []
+    before: Path | None = None
+    for i in counted(len(parameters.milestones), "networks", enabled=wanted()):
+        epochs = parameters.milestones[i]
+        path = cache_folder("models") / f"{name}-{epochs}.pt"
+        if before is not None and not path.exists():
+            write_atomically(path, before.read_bytes())
+        done.append(
+            train(
+                start,
+                images,
+                labels,
+                parameters.recipe(epochs),
+                seed=seed,
+                checkpoint=path,
+                progress=wanted(),
+            )
+        )
+        before = path
+    return done
+
+
+def _network(parameters: Parameters, seed: int) -> SmallCNN:
+    from featavg.vision.models import SmallCNN
+
+    rng = np.random.default_rng([seed, parameters.width])
+    return SmallCNN(width=parameters.width, homogeneous=True, rng=rng)
+
+
+def _log_loss(trained: Trained) -> float:
+    """Return the loss of the network as it is: epochs that were taken back are not in it."""
+    kept = [
+        loss
+        for epoch, loss in enumerate(trained.log_losses)
+        if not trained.recipe.undoes(trained.log_losses[: epoch + 1])
+    ]
+    return kept[-1]
+
+
+def _margin(net: nn.Module, data: ImageData, count: int | None) -> tuple[float, float]:
+    """Return the smallest margin f_y - max f_j over the training images, and the norm of theta."""
+    from featavg.vision.evaluation import outputs
+
+    logits = outputs(net, data.train_images[:count]).double().numpy(force=True)
+    labels = data.train_labels[:count]
+    images = np.arange(len(labels))
+    own = logits[images, labels].copy()
+    logits[images, labels] = -np.inf
+    squares = (float((weights.detach().double() ** 2).sum()) for weights in net.parameters())
+    return float((own - logits.max(axis=1)).min()), math.sqrt(sum(squares))
+
+
+def _robust(parameters: Parameters, net: nn.Module, data: ImageData, seed: int) -> FloatArray:
+    """Return the share of test images that no attack within each radius gave another class."""
+    from featavg.vision.attacks import pgd_l2
+
+    attacked = slice(0, parameters.attack_images)
+    attack = pgd_l2(
+        net,
+        data.test_images[attacked],
+        data.test_labels[attacked],
+        radii=parameters.grid,
+        objective="cross-entropy",
+        steps=parameters.pgd_steps,
+        seed=seed,
+        full=True,
+        progress=wanted(),
+    )
+    broken = np.asarray(attack.last_own)
+    # what is found within one radius is within every larger one
+    return 1 - np.logical_or.accumulate(broken, axis=1).mean(axis=0)
+
+
+def expects(_: Parameters) -> list[Expectation]:
+    """Return what the talk says: the margin grows with training, the robustness only slightly."""
+    growth = f"{_TALK[2][2] / _TALK[0][2]:.2g} from 38 to 107 epochs"
+    return [
+        Expectation("log₁₀ of the final training loss", "final_log10_loss"),
+        Expectation("final clean accuracy", "final_clean"),
+        Expectation("normalised margin: least growth from one to the next", "least_margin_growth"),
+        Expectation("normalised margin: longest over shortest", "margin_growth", 1, paper=growth),
+        Expectation("robust accuracy: longest minus shortest", "robust_gain", paper="> 0, slight"),
+        Expectation("clean accuracy: longest minus shortest", "clean_gain"),
+    ]
+
+
+def conclude(parameters: Parameters, results: Results) -> str:
+    """Say what longer training did to margin and robustness."""
+    first, last = parameters.milestones[0], parameters.milestones[-1]
+    growth, gain = results["margin_growth"].mean(), 100 * results["robust_gain"].mean()
+    start, end = (results["log10_loss"][:, i].mean() for i in (0, -1))
+    return (
+        f"From epoch {first} to {last} the training loss fell from 10^{start:.1f} to "
+        f"10^{end:.1f}, the normalised margin became {growth:.2g} times as large, and the robust "
+        f"accuracy, averaged over radii up to {parameters.grid[-1]:.3g}, changed by {gain:+.1f} "
+        "points (PGD on the own cross-entropy: what it finds is real, what it misses it misses)."
+    )
+
+
+def table(parameters: Parameters, results: Results) -> Table:
+    """Return the talk's table: one row for each network, one column for each radius."""
+    names = ("log10_loss", "margin", "norm", "normalized_margin", "clean")
+    robust = tuple(f"robust_at_{radius:.3g}" for radius in parameters.grid[1:])
+    rows = [
+        (
+            seed,
+            int(epochs),
+            *(float(results[name][seed, i]) for name in names),
+            *(float(value) for value in results["robust"][seed, i, 1:]),
+        )
+        for (seed, i), epochs in np.ndenumerate(results["epochs"])
+    ]
+    return Table(("seed", "epochs", *names, *robust), rows)
+
+
+def plot(parameters: Parameters, results: Results) -> Figure:
+    """Draw loss and margin over epochs with the talk's, and the robust curves."""
+    import matplotlib as mpl
+
+    from featavg.report import plots
+
+    epochs = results["epochs"].mean(axis=0)
+    with plots.style():
+        figure, (loss, margin, curves) = plots.new_figure(14, 4.4, columns=3)
+        talk = np.array(_TALK)
+        for panel, key, column in ((loss, "log10_loss", 1), (margin, "normalized_margin", 2)):
+            plots.band(panel, epochs, results[key], color=plots.COARSE, marker="o", label="ours")
+            panel.plot(
+                talk[:, 0], talk[:, column], "o", color=plots.PAPER, mfc="none", label="the talk"
+            )
+            panel.set(xscale="log", xlabel="epochs")
+            panel.legend(fontsize=8)
+        loss.set(title="training loss", ylabel="log₁₀ loss", yscale="symlog")
+        margin.set(title="normalised margin", ylabel="min margin / ||θ||⁴", yscale="log")
+        colours = mpl.colormaps["viridis"](np.linspace(0, 0.85, len(epochs)))
+        for i, count in enumerate(parameters.milestones):
+            curve = results["robust"][:, i]
+            label = f"{count} epochs"
+            plots.band(curves, parameters.grid, curve, color=colours[i], label=label)
+        curves.set(title="robust accuracy", xlabel="radius", ylabel="PGD, own classes")
+        curves.set_ylim(0, 1.02)
+        curves.legend(fontsize=8)
+        count = parameters.train_images or 60_000
+        figure.suptitle(
+            f"SmallCNN of width {parameters.width} on {count:,} images of MNIST, "
+            "loss-based learning rate"
+        )
+    return figure
+
+
+EXPERIMENT = Experiment(
+    id="margin-mnist",
+    title="Trained longer, the margin grows and the robustness hardly",
+    paper="none; a table of the authors' talk, after Lyu and Li (2020)",
+    parameters=Parameters(),
+    quick=Parameters(
+        width=8, train_images=2000, epochs=400, networks=4, attack_images=200, pgd_steps=40
+    ),
+    measure=measure,
+    expects=expects,
+    table=table,
+    plot=plot,
+    conclude=conclude,
+    seeds=1,
+    quick_seeds=1,
+    in_reproduce=False,
+    data="mnist",
+)
