@@ -193,7 +193,14 @@ def _map(
     mean = np.where(known.any(axis=0), sums / np.maximum(known.sum(axis=0), 1), np.nan)
     is_index = title == "averaging index"
     scale = {"vmin": 0, "vmax": 1} if is_index else {"vmin": 0, "vmax": 2.3}
-    panel.set_facecolor("0.85")  # where there is nothing
+    panel.set(
+        title=title,
+        xlabel=diagram.x.label,
+        ylabel=diagram.y.label,
+        xscale="log" if diagram.x.log else "linear",
+        yscale="log" if diagram.y.log else "linear",
+        facecolor="0.85",  # where there is nothing
+    )
     picture = panel.pcolormesh(
         x,
         y,
@@ -207,7 +214,8 @@ def _map(
     if is_index and np.isfinite(mean).all() and np.ptp(mean) > 0.02:
         lines = panel.contour(x, y, mean, levels=[0.5, 0.9], colors="white", linewidths=1)
         panel.clabel(lines, fontsize=8)
-    limits = {"xlim": panel.get_xlim(), "ylim": panel.get_ylim()}
+    # pcolormesh centres its cells on a linear scale, which on a logarithmic one may reach below 0
+    limits = {"xlim": (min(x), max(x)), "ylim": (min(y), max(y))}
     for border, style in zip(diagram.borders, ("--", ":"), strict=False):
         line = border.line(parameters, x)
         panel.plot(x, line, style, color=plots.COARSE, linewidth=1.8, label=border.label)
@@ -222,13 +230,6 @@ def _map(
             label="the paper's ablations",
             clip_on=False,
         )
-    panel.set(
-        title=title,
-        xlabel=diagram.x.label,
-        ylabel=diagram.y.label,
-        xscale="log" if diagram.x.log else "linear",
-        yscale="log" if diagram.y.log else "linear",
-    )
     panel.set(**limits)
     if diagram.paper or diagram.borders:
         panel.legend(fontsize=8, loc="lower left", framealpha=0.9, frameon=True)
