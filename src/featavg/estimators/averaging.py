@@ -8,7 +8,7 @@ import numpy as np
 
 from featavg import _checks
 from featavg.estimators._base import HeadClassifier
-from featavg.estimators.fitting import fit_head, inner_split
+from featavg.estimators.fitting import Task, fit_head, inner_split
 from featavg.estimators.heads import coarse_head
 
 
@@ -101,17 +101,13 @@ class AveragingClassifier(HeadClassifier):
         plan, fraction = self._plan(), self._fraction()
         points, codes, rng = self._checked(X, y)
         weights, halves = rng.spawn(2)
-        split = inner_split(codes, fraction, halves)
-        self._keep(
-            fit_head(
-                points,
-                codes,
-                np.arange(len(self.classes_)),
-                lambda sample: coarse_head(sample, width=width, scale=scale, rng=weights),
-                split=split,
-                scaling=self.scaling_,
-                plan=plan,
-                rng=halves,
-            )
+        task = Task(
+            points,
+            codes,
+            np.arange(len(self.classes_)),
+            lambda sample: coarse_head(sample, width=width, scale=scale, rng=weights),
+            inner_split(codes, fraction, halves),
+            self.scaling_,
         )
+        self._keep(fit_head(task, plan, rng=halves))
         return self

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from featavg import _checks
-from featavg._checks import InputError, IntArray
+from featavg._checks import FloatArray, InputError, IntArray
 from featavg.estimators._base import HeadClassifier
-from featavg.estimators.fitting import fit_head, inner_split
-from featavg.estimators.heads import fine_head
+from featavg.estimators.choice import Look, choose_subclasses
+from featavg.estimators.fitting import Plan, Split, Task, fit_head, inner_split, measure_frontier
+from featavg.estimators.heads import Head, fine_head
 from featavg.estimators.subclasses import Subclasses, find_subclasses, given_subclasses
+from featavg.law import Sample
 from featavg.networks.multiclass import READOUTS
 
 
@@ -32,7 +34,8 @@ class DecoupledClassifier(HeadClassifier):
     subclasses : "auto", int or mapping
         How many subclasses to find in each class, for all or by class label, where `fit` is not
         given any. "auto" takes the largest number that is found again in both halves of the
-        points, see `featavg.estimators.subclasses.cluster_class`.
+        points, or a larger one if that is more robust on held-out points, see
+        `featavg.estimators.choice.choose_subclasses`.
     readout : {"argmax", "probability"}
         Whether the subclass of the largest output decides (its radius is exact), or the sum of the
         probabilities of the subclasses of each class (its radius is a lower bound).
@@ -71,7 +74,7 @@ class DecoupledClassifier(HeadClassifier):
         *,
         readout: str = "argmax",
         width: int = 1,
-        max_subclasses: int = 10,
+        max_subclasses: int = 12,
         robustness: float = 1.0,
         learning_rate: float | str = "auto",
         max_iter: int = 1000,
@@ -104,45 +107,60 @@ class DecoupledClassifier(HeadClassifier):
             subclasses.
         """
         width = _checks.count("width", self.width)
-        largest = _checks.count("max_subclasses", self.max_subclasses)
         scale = _checks.scale("init_scale", self.init_scale)
         readout = _checks.choice("readout", self.readout, READOUTS)
         plan, fraction = self._plan(), self._fraction()
         points, codes, rng = self._checked(X, y)
         weights, halves, looking = rng.spawn(3)
-        if subclass is None:
+
+        def task(found: Subclasses, split: Split) -> Task:
+            def new_head(sample: Sample) -> Head:
+                return fine_head(
+                    sample, found.class_of, width=width, scale=scale, readout=readout, rng=weights
+                )
+
+            return Task(points, found.labels, found.class_of, new_head, split, self.scaling_)
+
+        if subclass is not None:
+            self.subclasses_ = given_subclasses(self.classes_, codes, _names(subclass, X))
+            split = inner_split(self.subclasses_.labels, fraction, halves)
+        else:
             split = inner_split(codes, fraction, halves)
-            self.subclasses_ = find_subclasses(
+            self.subclasses_ = self._find(
                 points,
                 codes,
-                split.train,
-                self.classes_,
-                number=self.subclasses,
-                largest=largest,
-                rng=looking,
+                split,
+                lambda found, part, short: measure_frontier(task(found, part), short, rng=halves),
+                plan,
+                looking,
             )
-        else:
-            names = column_or_1d(subclass)
-            check_consistent_length(X, names)
-            _refuse_missing(names)
-            self.subclasses_ = given_subclasses(self.classes_, codes, names)
-            split = inner_split(self.subclasses_.labels, fraction, halves)
-        class_of = self.subclasses_.class_of
-        self._keep(
-            fit_head(
-                points,
-                self.subclasses_.labels,
-                class_of,
-                lambda sample: fine_head(
-                    sample, class_of, width=width, scale=scale, readout=readout, rng=weights
-                ),
-                split=split,
-                scaling=self.scaling_,
-                plan=plan,
-                rng=halves,
-            )
-        )
+        self._keep(fit_head(task(self.subclasses_, split), plan, rng=halves))
         return self
+
+    def _find(
+        self,
+        points: FloatArray,
+        codes: IntArray,
+        split: Split,
+        look: Look,
+        plan: Plan,
+        rng: np.random.Generator,
+    ) -> Subclasses:
+        """Find subclasses as `subclasses` says."""
+        largest = _checks.count("max_subclasses", self.max_subclasses)
+        if isinstance(self.subclasses, str) and self.subclasses == "auto":
+            return choose_subclasses(
+                points, codes, split, self.classes_, look, plan=plan, largest=largest, rng=rng
+            )
+        return find_subclasses(
+            points,
+            codes,
+            split.train,
+            self.classes_,
+            number=self.subclasses,
+            largest=largest,
+            rng=rng,
+        )
 
     def predict_subclass(self, X: ArrayLike) -> IntArray:
         """Return the subclass of each point, as numbered in `subclasses_.labels`."""
@@ -150,8 +168,11 @@ class DecoupledClassifier(HeadClassifier):
         return self.head_.net.outputs(points).argmax(axis=0)
 
 
-def _refuse_missing(names: Any) -> None:
-    if names.dtype.kind == "f" and not np.isfinite(names).all():
-        raise InputError("subclass must not have missing values; got NaN or infinity.")
-    if names.dtype == object and any(name is None for name in names):
-        raise InputError("subclass must not have missing values; got None.")
+def _names(subclass: Any, X: Any) -> Any:
+    """Return subclass names as a vector, one for each point and none of them missing."""
+    names = column_or_1d(subclass)
+    check_consistent_length(X, names)
+    missing = names.dtype.kind == "f" and not np.isfinite(names).all()
+    if missing or (names.dtype == object and any(name is None for name in names)):
+        raise InputError("subclass must not have missing values; got NaN, infinity or None.")
+    return names

@@ -22,9 +22,13 @@ _SMALLEST_GROUP = 5
 _FEWEST_HELD_OUT = 10
 # Searches for the frontier are cut short: what is proved by then is a bound all the same.
 _FRONTIER_NODES = 200
-# Training ends when accuracy has not improved while steps grew by this factor.
+# Exact searches need no attack to start from; the bound of the probability readout does.
+_FRONTIER_ATTACK = {"argmax": 0, "probability": 20}
+# Training ends when accuracy has not improved while steps grew by this factor, but not before
+# so many steps; where nothing is left to improve, before that.
 _PATIENCE = 3.0
-_FEWEST_STEPS = 50
+_FEWEST_STEPS = 200
+_FEWEST_STEPS_IF_PERFECT = 50
 
 NewHead = Callable[[Sample], Head]
 
@@ -76,43 +80,65 @@ def inner_split(groups: IntArray, fraction: float, rng: np.random.Generator) -> 
     return Split(np.setdiff1d(everything, check), check, held_out=True)
 
 
-def fit_head(
-    x: FloatArray,
-    fine: IntArray,
-    class_of: IntArray,
-    new_head: NewHead,
-    *,
-    split: Split,
-    scaling: Scaling,
-    plan: Plan,
-    rng: np.random.Generator,
-) -> Fitted:
-    """Train a head on scaled points: find where to stop, then train on all points up to there.
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Scaled points, what to learn of them, and what to measure.
 
-    Parameters
+    Attributes
     ----------
     x : array of shape (points, coordinates)
         Scaled points.
     fine : array of shape (points,)
-        What the network learns: subclasses, or classes, from 0 on. Each has a point in the
-        training part of `split`.
+        What the network learns: subclasses, or classes, from 0 on.
     class_of : array of shape (subclasses,)
         The class of each.
     new_head : callable
         Draws a head for a sample.
-    split, scaling, plan
-        Which points to look at, how to convert radii, and how to train.
-    rng : numpy.random.Generator
-        Draws the points whose radii are computed.
+    split : Split
+        Which points to train on and which to look at; each subclass is among the first.
+    scaling : Scaling
+        How to convert radii.
     """
-    part = sample_of(x[split.train], fine[split.train], class_of)
-    start = new_head(part)
-    rate = plan.learning_rate or stable_learning_rate(start.net, part)
-    frontier = _walk(start, part, x, class_of[fine], split, scaling, rate, plan, rng)
+
+    x: FloatArray
+    fine: IntArray
+    class_of: IntArray
+    new_head: NewHead
+    split: Split
+    scaling: Scaling
+
+
+def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fitted:
+    """Train a head: find where to stop, then train on all points up to there.
+
+    `rng` draws the points whose radii are computed on the way.
+    """
+    start, part, rate = _begin(task, plan)
+    frontier = _walk(task, start, part, rate, plan, rng)
+    if frontier.accuracy.argmax() == len(checkpoint_steps(plan.max_iter)) - 1 > 0:
+        warnings.warn(
+            f"Maximum iterations ({plan.max_iter}) reached and accuracy was still rising. "
+            "Increase max_iter to improve the fit.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     steps = int(frontier.steps[frontier.chosen])
-    whole = sample_of(x, fine, class_of) if split.held_out else part
+    whole = sample_of(task.x, task.fine, task.class_of) if task.split.held_out else part
     ((_, net),) = training_path(start.net, whole, learning_rate=rate, steps=np.array([steps]))
     return Fitted(start.with_net(net), frontier, steps, rate)
+
+
+def measure_frontier(task: Task, plan: Plan, *, rng: np.random.Generator) -> Frontier:
+    """Train on the training part of the points and measure on the others, and that is all."""
+    start, part, rate = _begin(task, plan)
+    return _walk(task, start, part, rate, plan, rng)
+
+
+def _begin(task: Task, plan: Plan) -> tuple[Head, Sample, float]:
+    train = task.split.train
+    part = sample_of(task.x[train], task.fine[train], task.class_of)
+    start = task.new_head(part)
+    return start, part, plan.learning_rate or stable_learning_rate(start.net, part)
 
 
 def sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:
@@ -122,47 +148,39 @@ def sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:
 
 
 def _walk(
-    start: Head,
-    part: Sample,
-    x: FloatArray,
-    classes: IntArray,
-    split: Split,
-    scaling: Scaling,
-    rate: float,
-    plan: Plan,
-    rng: np.random.Generator,
+    task: Task, start: Head, part: Sample, rate: float, plan: Plan, rng: np.random.Generator
 ) -> Frontier:
-    """Train on a part of the points and measure on the others."""
-    check, right = x[split.check].astype(np.float64), classes[split.check]
+    """Train until accuracy no longer improves, and measure on the way."""
+    check = task.x[task.split.check].astype(np.float64)
+    right = task.class_of[task.fine[task.split.check]]
     some = np.sort(rng.permutation(len(check))[: plan.radius_points])
     steps: list[int] = []
     accuracy: list[float] = []
     radius: list[float] = []
-    grid = checkpoint_steps(plan.max_iter)
     best = 0
+    grid = checkpoint_steps(plan.max_iter)
     for step, net in training_path(start.net, part, learning_rate=rate, steps=grid):
         head = start.with_net(net)
-        radii = head.radii(check[some], right[some], max_nodes=_FRONTIER_NODES)
+        radii = head.radii(
+            check[some],
+            right[some],
+            max_nodes=_FRONTIER_NODES,
+            attack_steps=_FRONTIER_ATTACK[head.readout],
+        )
         steps.append(step)
         accuracy.append(float((head.predict(check) == right).mean()))
-        radius.append(float(np.median(scaling.radius(radii))))
+        radius.append(float(np.median(task.scaling.radius(radii))))
         if accuracy[-1] > accuracy[best]:
             best = len(accuracy) - 1
-        if step >= _FEWEST_STEPS and step >= _PATIENCE * steps[best]:
+        fewest = _FEWEST_STEPS_IF_PERFECT if accuracy[best] == 1 else _FEWEST_STEPS
+        if step >= max(fewest, _PATIENCE * steps[best]):
             break
-    if best == len(grid) - 1 and len(grid) > 1:
-        warnings.warn(
-            f"Maximum iterations ({plan.max_iter}) reached and accuracy was still rising. "
-            "Increase max_iter to improve the fit.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
     return Frontier(
         np.array(steps),
         np.array(accuracy),
         np.array(radius),
         len(check),
         len(some),
-        split.held_out,
+        task.split.held_out,
         plan.robustness,
     )

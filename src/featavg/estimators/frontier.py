@@ -58,9 +58,16 @@ class Frontier:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the best accuracy."""
-        best = float(self.accuracy.max())
+        """The standard error of the best accuracy, counting one more point right and one wrong.
+
+        Without these an accuracy of 1 would have none.
+        """
+        best = (float(self.accuracy.max()) * self.points + 1) / (self.points + 2)
         return float(np.sqrt(best * (1 - best) / self.points))
+
+    def lowest_accuracy(self, robustness: float) -> float:
+        """Return the accuracy that is `robustness` standard errors below the best."""
+        return float(self.accuracy.max()) - robustness * self.standard_error - 1e-12
 
     @property
     def chosen(self) -> int:
@@ -73,8 +80,7 @@ class Frontier:
         Accurate enough is an accuracy within `robustness` standard errors of the best. Of equal
         radii the more accurate time is taken, then the earlier one.
         """
-        lowest = self.accuracy.max() - robustness * self.standard_error
-        enough = np.flatnonzero(self.accuracy >= lowest - 1e-12)
+        enough = np.flatnonzero(self.accuracy >= self.lowest_accuracy(robustness))
         order = np.lexsort((self.steps[enough], -self.accuracy[enough], -self.radius[enough]))
         return int(enough[order[0]])
 

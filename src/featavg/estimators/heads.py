@@ -48,6 +48,11 @@ class Head:
         """The number of coarse classes."""
         return int(self.class_of.max()) + 1
 
+    @property
+    def readout(self) -> str:
+        """How a class is read out; where each class has one output there is only "argmax"."""
+        return self.net.readout if isinstance(self.net, MultiClassNet) else "argmax"
+
     def with_net(self, net: TwoLayerNet) -> Head:
         """Return the head with another network of the same shape, in double precision."""
         weights, biases = net.weights.astype(np.float64), net.biases.astype(np.float64)
@@ -62,7 +67,7 @@ class Head:
         return values[1] - values[0] if len(values) == 2 else values.T
 
     def _values(self, outputs: FloatArray) -> FloatArray:
-        argmax = not isinstance(self.net, MultiClassNet) or self.net.readout == "argmax"
+        argmax = self.readout == "argmax"
         members = (outputs[self.class_of == c] for c in range(self.classes))
         return np.stack([m.max(axis=0) if argmax else logsumexp(m, axis=0) for m in members])
 
@@ -78,7 +83,13 @@ class Head:
         return softmax(decision, axis=1)
 
     def radii(
-        self, x: FloatArray, classes: IntArray, *, max_nodes: int = MAX_NODES, jobs: int | None = 1
+        self,
+        x: FloatArray,
+        classes: IntArray,
+        *,
+        max_nodes: int = MAX_NODES,
+        attack_steps: int = 100,
+        jobs: int | None = 1,
     ) -> FloatArray:
         """Return certified radii: no smaller perturbation takes a point out of its given class.
 
@@ -90,7 +101,14 @@ class Head:
         for c in np.unique(classes):
             own = np.flatnonzero(classes == c)
             bounds = [
-                exact_radii(net, x[own], np.full(len(own), sign), max_nodes=max_nodes, jobs=jobs)
+                exact_radii(
+                    net,
+                    x[own],
+                    np.full(len(own), sign),
+                    max_nodes=max_nodes,
+                    attack_steps=attack_steps,
+                    jobs=jobs,
+                )
                 for net, sign in self._contests(int(c))
             ]
             radii[own] = np.min([bound.lower for bound in bounds], axis=0)
