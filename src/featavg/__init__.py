@@ -16,6 +16,7 @@ data, which makes it fragile; trained on finer labels it learns them one by one.
 """
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from featavg._checks import InputError
 from featavg.descent import descend
@@ -47,11 +48,16 @@ from featavg.robustness import (
 )
 from featavg.trajectory import Trajectory
 
+if TYPE_CHECKING:
+    from featavg.estimators import AveragingClassifier, DecoupledClassifier
+
 __version__ = version("featavg")
 
 __all__ = [
     "AttackResult",
+    "AveragingClassifier",
     "BinaryNet",
+    "DecoupledClassifier",
     "InputError",
     "KKTResidual",
     "MarginHistory",
@@ -85,3 +91,15 @@ __all__ = [
     "stable_learning_rate",
     "worst",
 ]
+
+# scikit-learn takes a while to import, and most of what is here does without.
+_ESTIMATORS = ("AveragingClassifier", "DecoupledClassifier")
+
+
+def __getattr__(name: str) -> Any:
+    """Import the estimators when they are first asked for."""
+    if name in _ESTIMATORS:
+        from featavg import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,186 @@
+"""Training a head on a feature matrix: inner split, frontier, stop, and training on everything."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from featavg._checks import FloatArray, IntArray
+from featavg.estimators.frontier import Frontier, checkpoint_steps, training_path
+from featavg.estimators.heads import Head
+from featavg.estimators.scaling import Scaling
+from featavg.law import Sample
+from featavg.rates import stable_learning_rate
+
+# A group with fewer points than this keeps them all for training.
+_SMALLEST_GROUP = 5
+# With fewer points than this held out, accuracy says too little.
+_FEWEST_HELD_OUT = 10
+# Searches for the frontier are cut short: what is proved by then is a bound all the same.
+_FRONTIER_NODES = 200
+# Exact searches need no attack to start from; the bound of the probability readout does.
+_FRONTIER_ATTACK = {"argmax": 0, "probability": 20}
+# Training ends when accuracy has not improved while steps grew by this factor, but not before
+# so many steps; where nothing is left to improve, before that.
+_PATIENCE = 3.0
+_FEWEST_STEPS = 200
+_FEWEST_STEPS_IF_PERFECT = 50
+
+NewHead = Callable[[Sample], Head]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train: see the parameters of the estimators."""
+
+    learning_rate: float | None = None
+    max_iter: int = 1000
+    robustness: float = 1.0
+    radius_points: int = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which points to train on while looking for where to stop, and which to look at."""
+
+    train: IntArray
+    check: IntArray
+    held_out: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A trained head, and how it came about."""
+
+    head: Head
+    frontier: Frontier
+    steps: int
+    learning_rate: float
+
+
+def inner_split(groups: IntArray, fraction: float, rng: np.random.Generator) -> Split:
+    """Hold out a share of each group of points.
+
+    Small groups keep all of theirs for training; if that leaves too little to look at, the
+    training points themselves are looked at.
+    """
+    everything = np.arange(len(groups))
+    held = []
+    for group in np.unique(groups):
+        members = np.flatnonzero(groups == group)
+        if len(members) >= _SMALLEST_GROUP:
+            held.append(rng.permutation(members)[: round(fraction * len(members))])
+    check = np.sort(np.concatenate(held)) if held else everything[:0]
+    if len(check) < _FEWEST_HELD_OUT:
+        return Split(everything, everything, held_out=False)
+    return Split(np.setdiff1d(everything, check), check, held_out=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Scaled points, what to learn of them, and what to measure.
+
+    Attributes
+    ----------
+    x : array of shape (points, coordinates)
+        Scaled points.
+    fine : array of shape (points,)
+        What the network learns: subclasses, or classes, from 0 on.
+    class_of : array of shape (subclasses,)
+        The class of each.
+    new_head : callable
+        Draws a head for a sample.
+    split : Split
+        Which points to train on and which to look at; each subclass is among the first.
+    scaling : Scaling
+        How to convert radii.
+    """
+
+    x: FloatArray
+    fine: IntArray
+    class_of: IntArray
+    new_head: NewHead
+    split: Split
+    scaling: Scaling
+
+
+def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fitted:
+    """Train a head: find where to stop, then train on all points up to there.
+
+    `rng` draws the points whose radii are computed on the way.
+    """
+    start, part, rate = _begin(task, plan)
+    frontier = _walk(task, start, part, rate, plan, rng)
+    if frontier.accuracy.argmax() == len(checkpoint_steps(plan.max_iter)) - 1 > 0:
+        warnings.warn(
+            f"Maximum iterations ({plan.max_iter}) reached and accuracy was still rising. "
+            "Increase max_iter to improve the fit.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    steps = int(frontier.steps[frontier.chosen])
+    whole = sample_of(task.x, task.fine, task.class_of) if task.split.held_out else part
+    ((_, net),) = training_path(start.net, whole, learning_rate=rate, steps=np.array([steps]))
+    return Fitted(start.with_net(net), frontier, steps, rate)
+
+
+def measure_frontier(task: Task, plan: Plan, *, rng: np.random.Generator) -> Frontier:
+    """Train on the training part of the points and measure on the others, and that is all."""
+    start, part, rate = _begin(task, plan)
+    return _walk(task, start, part, rate, plan, rng)
+
+
+def _begin(task: Task, plan: Plan) -> tuple[Head, Sample, float]:
+    train = task.split.train
+    part = sample_of(task.x[train], task.fine[train], task.class_of)
+    start = task.new_head(part)
+    return start, part, plan.learning_rate or stable_learning_rate(start.net, part)
+
+
+def sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:
+    """Return points with fine labels as a sample; class 1 is positive (class 0 is not)."""
+    x.flags.writeable = False  # handed over, not copied
+    return Sample.of_points(x, fine, positive=[int(j) for j in np.flatnonzero(class_of == 1)])
+
+
+def _walk(
+    task: Task, start: Head, part: Sample, rate: float, plan: Plan, rng: np.random.Generator
+) -> Frontier:
+    """Train until accuracy no longer improves, and measure on the way."""
+    check = task.x[task.split.check].astype(np.float64)
+    right = task.class_of[task.fine[task.split.check]]
+    some = np.sort(rng.permutation(len(check))[: plan.radius_points])
+    steps: list[int] = []
+    accuracy: list[float] = []
+    radius: list[float] = []
+    best = 0
+    grid = checkpoint_steps(plan.max_iter)
+    for step, net in training_path(start.net, part, learning_rate=rate, steps=grid):
+        head = start.with_net(net)
+        radii = head.radii(
+            check[some],
+            right[some],
+            max_nodes=_FRONTIER_NODES,
+            attack_steps=_FRONTIER_ATTACK[head.readout],
+        )
+        steps.append(step)
+        accuracy.append(float((head.predict(check) == right).mean()))
+        radius.append(float(np.median(task.scaling.radius(radii))))
+        if accuracy[-1] > accuracy[best]:
+            best = len(accuracy) - 1
+        fewest = _FEWEST_STEPS_IF_PERFECT if accuracy[best] == 1 else _FEWEST_STEPS
+        if step >= max(fewest, _PATIENCE * steps[best]):
+            break
+    return Frontier(
+        np.array(steps),
+        np.array(accuracy),
+        np.array(radius),
+        len(check),
+        len(some),
+        task.split.held_out,
+        plan.robustness,
+    )
