@@ -87,8 +87,7 @@ class Hall:
     ) -> AsyncIterator[tuple[str, Any]]:
         where = await self._take_place(desk, settings, until)
         goal = min(max(where) if until is None else until, settings.end)
-        first = max(since, -1)
-        wanted = [int(p) for p in settings.schedule if first < p < goal]
+        wanted = [int(p) for p in settings.schedule if p > since and max(where) <= p < goal]
         for stop in [*wanted, goal]:
             async for name, content in _train(desk.runs, stop):
                 yield name, content
