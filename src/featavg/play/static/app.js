@@ -221,12 +221,11 @@ function layout() {
     return key;
   });
   $("lambda-legend").replaceChildren(...keys([
-    ...shown.map((n) => [n, `${title(n)}, own centres`]),
-    ...shown.map((n) => [`dotted ${n}`, "others"]),
-    ["dashed", "log ηt, shifted"], ["", "log ηt"],
+    ...shown.map((n) => [n, `${title(n)}, own`]), ["dotted", "other centres"], ["dashed", "log ηt + const"],
+    ...(state.described.values.steps * state.described.values.learning_rate > 1 ? [["", "log ηt"]] : []),
   ]));
   $("margins-legend").replaceChildren(...keys([
-    ...shown.map((n) => [n, `${title(n)}, median`]), ...shown.map((n) => [`dashed ${n}`, "smallest"]),
+    ...shown.map((n) => [n, `${title(n)}, median`]), ["dashed", "smallest"], ["band", "all"],
   ]));
 }
 
@@ -239,8 +238,8 @@ function drawNow() {
     state.grid[name] = drawHeatMap($(`heat-${name}`), seen, signs, name, values.clusters);
     $(`index-${name}`).textContent = seen ? fixed(seen.index, 2) : "–";
     $(`facts-${name}`).textContent = seen
-      ? `loss ${number(Math.exp(seen.log_loss), 2)} · accuracy on fresh points ${percent(seen.accuracy)}`
-      : `Cosine of each centre (+ and − ${title(name) === "2-class" ? "are the two labels" : "are the two sides"}) and each neuron.`;
+      ? `loss ${number(Math.exp(seen.log_loss), 2)} · fresh accuracy ${percent(seen.accuracy)}`
+      : "cosine of each centre and each neuron";
     $(`heat-${name}`).setAttribute("aria-label", `Heat map, ${title(name)} labels, ${seen ? `averaging index ${fixed(seen.index, 2)}` : "not trained yet"}`);
     const slice = state.slices[name];
     drawSlice($(`slice-${name}`), slice, name);
@@ -261,6 +260,10 @@ function drawRadius() {
   const high = largestRadius(state.radii, state.described.predicted);
   const radius = Math.min(state.radius, high);
   state.scale = drawRobustness($("robust"), state.radii, networks(), state.described, radius);
+  if (state.scale) { // the slider is as long as the axis above it
+    $("radius").style.marginLeft = `${state.scale.left - 8}px`;
+    $("radius").style.width = `${state.scale.right - state.scale.left + 16}px`;
+  }
   $("radius").value = String((1000 * radius) / high);
   $("radius").disabled = !state.radii;
   $("radius").setAttribute("aria-valuetext", number(radius, 3));
@@ -269,12 +272,12 @@ function drawRadius() {
   for (const name of networks()) {
     const radii = state.radii?.[name];
     $(`accuracy-${name}`).textContent = percent(accuracyAt(radii, radius));
-    if (radii) told.push(`${title(name)} median ${number(radii.median, 3)}${radii.exact < radii.points ? ` (${radii.exact} exact)` : ""}`);
+    if (radii) told.push(`${number(radii.median, 3)}${radii.exact < radii.points ? ` (${radii.exact} exact)` : ""}`);
   }
-  $("robust").setAttribute("aria-label", `Robust accuracy against radius. ${told.join(", ")}`);
+  $("robust").setAttribute("aria-label", `Robust accuracy against radius; median radius ${told.join(" and ")}`);
   $("robust-facts").textContent = told.length
-    ? `Of ${Math.min(...networks().map((n) => state.radii[n].points))} fresh points: ${told.join(", ")}.`
-    : "The share of fresh points that no perturbation of this norm can turn.";
+    ? `${Math.min(...networks().map((n) => state.radii[n].points))} fresh points, median radius ${told.join(" and ")}`
+    : "the share of fresh points that nothing of this norm can turn";
 }
 
 function drawClock(view) {

@@ -41,8 +41,9 @@ export function placeholder(canvas, text) {
   context.fillStyle = colour.quiet;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  font(context, 0.95);
-  context.fillText(text, width / 2, height / 2);
+  const size = font(context, 0.95);
+  const lines = text.split("\n");
+  lines.forEach((part, i) => context.fillText(part, width / 2, height / 2 + (i - (lines.length - 1) / 2) * 1.4 * size));
 }
 
 function niceStep(range, wanted) {
@@ -94,7 +95,7 @@ function ticks(axis, wanted) {
   const found = [];
   if (axis.log) {
     const step = Math.max(1, Math.ceil((axis.high - axis.low) / wanted));
-    for (let e = Math.ceil(axis.low - 1e-9); e <= axis.high + 1e-9; e += step) found.push({ value: e, text: power(e) });
+    for (let e = Math.ceil(axis.low - 1e-4); e <= axis.high + 1e-4; e += step) found.push({ value: e, text: power(e) });
     return found;
   }
   const step = niceStep(axis.high - axis.low, wanted);

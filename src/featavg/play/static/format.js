@@ -31,5 +31,5 @@ export function fixed(value, decimals) {
 }
 
 export function percent(share) {
-  return share === null || share === undefined ? "–" : `${Math.round(100 * share)} %`;
+  return share === null || share === undefined ? "–" : `${Math.round(100 * share)}\u00a0%`;
 }

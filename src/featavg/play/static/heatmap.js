@@ -29,15 +29,17 @@ export function drawHeatMap(canvas, view, signs, network, classes) {
   const gap = columns > 24 || rows > 24 ? 0 : 1;
   context.textBaseline = "middle";
   context.textAlign = "center";
-  const small = font(context, Math.min(0.74, cellX / 42, cellY / 17));
+  const small = font(context, Math.min(0.76, cellX / 36, cellY / 17));
   const withNumbers = small >= 8.5;
   for (let i = 0; i < rows; i += 1) {
     for (let j = 0; j < columns; j += 1) {
       const value = view.cosines[i][j];
-      const x = left + j * cellX, y = top + i * cellY;
+      // whole pixels, or else faint lines show between cells
+      const x = Math.round(left + j * cellX), y = Math.round(top + i * cellY);
+      const right = Math.round(left + (j + 1) * cellX), below = Math.round(top + (i + 1) * cellY);
       context.fillStyle = viridis(value);
-      context.fillRect(x, y, cellX - gap, cellY - gap);
-      if (withNumbers) {
+      context.fillRect(x, y, right - x - gap, below - y - gap);
+      if (withNumbers && Math.abs(value) >= 0.095) {  // what is nearly 0 would only clutter
         context.fillStyle = value > 0.6 ? "#000" : "#fff";
         context.fillText(fixed(value, 2).replace("0.", "."), x + (cellX - gap) / 2, y + cellY / 2);
       }
@@ -53,8 +55,9 @@ export function drawHeatMap(canvas, view, signs, network, classes) {
   context.textAlign = "center";
   context.textBaseline = "top";
   if (network === "coarse") {
-    context.fillText("positive neurons", left + (columns * cellX) / 4, 0);
-    context.fillText("negative neurons", left + (3 * columns * cellX) / 4, 0);
+    const [plus, minus] = columns * cellX > 20 * size ? ["positive neurons", "negative neurons"] : ["+ neurons", "− neurons"];
+    context.fillText(plus, left + (columns * cellX) / 4, 0);
+    context.fillText(minus, left + (3 * columns * cellX) / 4, 0);
     context.fillStyle = colour.card;
     context.fillRect(left + (columns / 2) * cellX - 1.5, top, 2.5, height - top);
   } else {

@@ -16,7 +16,7 @@ export function largestRadius(radii, predicted) {
 
 /** Draw the curves; returns the scale, so that the radius can be dragged in the picture. */
 export function drawRobustness(canvas, radii, networks, about, radius) {
-  if (!radii) { placeholder(canvas, "exact radii are computed when training ends or pauses"); return null; }
+  if (!radii) { placeholder(canvas, "computed exactly\nwhen training ends or pauses"); return null; }
   const high = largestRadius(radii, about.predicted);
   const frame = axes(canvas, { low: 0, high, label: "radius of the attack" },
     { low: 0, high: 1, label: "", format: percent });
@@ -48,22 +48,27 @@ export function drawRobustness(canvas, radii, networks, about, radius) {
 }
 
 function marks(frame, about, high) {
-  const { context, colour, plot } = frame;
+  const { context, colour, plot, width } = frame;
+  const found = ["coarse", "fine"].filter((name) => about.predicted[name] <= high).map((name) => {
+    const x = frame.x(about.predicted[name]);
+    line(context, [[x, plot.top], [x, plot.bottom]], { colour: colour[name], width: 1.5, dash: [6, 4] });
+    const text = `${about.formulas[name]} = ${number(about.predicted[name], 3)}`;
+    const long = context.measureText(text).width;
+    return { name, text, long, left: Math.min(Math.max(x - long / 2, 0), width - long) };
+  });
+  if (found.length === 2) { // side by side where they would overlap
+    const [first, second] = found;
+    const overlap = first.left + first.long + 10 - second.left;
+    if (overlap > 0) {
+      second.left = Math.min(second.left + overlap / 2, width - second.long);
+      first.left = Math.max(0, second.left - 10 - first.long);
+    }
+  }
   context.textBaseline = "bottom";
-  const placed = [];
-  for (const name of ["coarse", "fine"]) {
-    const at = about.predicted[name];
-    if (at > high) continue;
-    const text = `${about.formulas[name]} = ${number(at, 3)}`;
-    line(context, [[frame.x(at), plot.top], [frame.x(at), plot.bottom]], { colour: colour[name], width: 1.5, dash: [6, 4] });
-    context.fillStyle = colour[name];
-    const half = context.measureText(text).width / 2;
-    let x = Math.min(Math.max(frame.x(at), half), frame.width - half);
-    if (placed.length) x = Math.max(x, placed[0] + 2 * half + 10);
-    if (x + half > frame.width) continue;
-    placed.push(x);
-    context.textAlign = "center";
-    context.fillText(text, x, plot.top - 3);
+  context.textAlign = "left";
+  for (const mark of found) {
+    context.fillStyle = colour[mark.name];
+    context.fillText(mark.text, mark.left, plot.top - 3);
   }
 }
 
@@ -94,10 +99,10 @@ export function drawSlice(canvas, slice, name) {
   context.textBaseline = "top";
   context.textAlign = "left";
   context.fillStyle = colour.quiet;
-  context.fillText("decision kept", 7, 7);
+  context.fillText("kept", 7, 7);
   context.textAlign = "right";
   context.textBaseline = "bottom";
-  context.fillText("decision turned", width - 7, height - 6);
+  context.fillText("turned", width - 7, height - 6);
 }
 
 /** Fill where the score is below 0 and draw its border, by marching over small squares. */
