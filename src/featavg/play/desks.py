@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import aclosing
 from typing import Any
 
 from featavg._checks import InputError
@@ -60,7 +61,7 @@ class Hall:
 
     async def events(
         self, tab: str, settings: Settings, until: int | None, since: int, point: int
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """Train to a position and measure there; yield what the page shows on the way.
 
         Where a training of the same settings waits at the desk it goes on, or else all is drawn
@@ -71,8 +72,11 @@ class Hall:
         desk.turn += 1
         turn = desk.turn
         try:
-            async with desk.lock:
-                async for name, content in self._work(desk, settings, until, since, point):
+            async with (
+                desk.lock,
+                aclosing(self._work(desk, settings, until, since, point)) as work,
+            ):
+                async for name, content in work:
                     yield _event(name, content)
                     if desk.turn != turn:
                         return
@@ -84,13 +88,14 @@ class Hall:
 
     async def _work(
         self, desk: Desk, settings: Settings, until: int | None, since: int, point: int
-    ) -> AsyncIterator[tuple[str, Any]]:
+    ) -> AsyncGenerator[tuple[str, Any], None]:
         where = await self._take_place(desk, settings, until)
         goal = min(max(where) if until is None else until, settings.end)
         wanted = [int(p) for p in settings.schedule if p > since and max(where) <= p < goal]
         for stop in [*wanted, goal]:
-            async for name, content in _train(desk.runs, stop):
-                yield name, content
+            async with aclosing(_train(desk.runs, stop)) as training:
+                async for name, content in training:
+                    yield name, content
         slices = await _from_all(desk.runs, "slice", point)
         yield "slices", slices
         complete = False
@@ -139,7 +144,7 @@ class Hall:
         return sum(desk.bytes for desk in self._desks.values())
 
 
-async def _train(runs: list[RemoteRun], stop: int) -> AsyncIterator[tuple[str, Any]]:
+async def _train(runs: list[RemoteRun], stop: int) -> AsyncGenerator[tuple[str, Any], None]:
     """Train all networks to a position; yield a frame there and glimpses on the way."""
     while True:
         answers = await _gathered(*(run.advance(stop) for run in runs))

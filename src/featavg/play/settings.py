@@ -297,4 +297,4 @@ def _text(value: float | str) -> str:
     """Return a value as the address holds it; whole numbers without a point."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
-    return str(value)
+    return str(value).replace("e+", "e")  # in an address, + is a space
