@@ -22,6 +22,7 @@ const state = {
   tab: [...crypto.getRandomValues(new Uint8Array(8))].map((b) => b.toString(16).padStart(2, "0")).join(""),
 };
 
+const short = (radius) => Number(radius.toPrecision(4)); // as the address holds it
 const networks = () => state.described.networks;
 const isTraining = () => state.request !== null;
 const newest = () => state.frames[state.frames.length - 1] ?? null;
@@ -73,6 +74,10 @@ async function change(name, value) {
 function adopt(described, { keep = false } = {}) {
   stop();
   say(null);
+  // the radius stays where it is relative to the predictions
+  if (state.described && state.radius !== null) {
+    state.radius = short(state.radius * (described.predicted.fine / state.described.predicted.fine));
+  }
   state.described = described;
   if (!keep) Object.assign(state, { frames: [], glimpse: null, shown: null, radii: null, slices: {} });
   state.controls.show(described.values);
@@ -80,7 +85,7 @@ function adopt(described, { keep = false } = {}) {
   $("preset").value = preset < 0 ? "" : String(preset);
   $("note").textContent = preset < 0 ? "Your own settings. The address of the page holds them." : state.about.presets[preset].note;
   if (state.radius === null || state.radius > largestRadius(null, described.predicted)) {
-    state.radius = Number((0.5 * (described.predicted.coarse + described.predicted.fine)).toPrecision(3));
+    state.radius = short(0.5 * (described.predicted.coarse + described.predicted.fine));
   }
   remember();
   layout();
@@ -91,7 +96,7 @@ function adopt(described, { keep = false } = {}) {
 function remember() {
   const query = new URLSearchParams(state.described.query);
   if (position() >= 0) query.set("at", position());
-  if (state.radii && state.radius !== null) query.set("radius", Number(state.radius.toPrecision(4)));
+  if (state.radii && state.radius !== null) query.set("radius", state.radius);
   if (state.point) query.set("point", state.point);
   const text = query.toString();
   history.replaceState(null, "", text ? `?${text}` : location.pathname);
@@ -292,7 +297,7 @@ function drawClock(view) {
 }
 
 function setRadius(radius) {
-  state.radius = radius;
+  state.radius = short(radius);
   drawRadius();
 }
 
