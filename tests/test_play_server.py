@@ -20,7 +20,7 @@ from featavg.cli import main
 from featavg.play.desks import Hall
 from featavg.play.server import create_app
 from featavg.play.settings import NETWORKS, Settings
-from featavg.play.workers import WorkerLost
+from featavg.play.workers import WorkerLostError
 from play_server import playground
 
 TAB = "0123456789abcdef"
@@ -67,7 +67,7 @@ def test_going_on_gives_what_going_at_once_gives(client):
     assert [c["position"] for n, c in here if n == "frame"] == [13]
     assert dict(here)["slices"]["coarse"]["point"] == 7
     rest = run(client, f"{SMALL}&tab={tab}&until=60&since=13")
-    assert [c["position"] for n, c in rest if n == "frame"][0] > 13
+    assert next(c["position"] for n, c in rest if n == "frame") > 13
     assert dict(rest)["frame"] == at_once["frame"]
     assert dict(rest)["radii"] == at_once["radii"]
     again = run(client, f"{SMALL}&tab={tab}&until=13")  # back: drawn anew
@@ -130,7 +130,9 @@ def test_only_our_own_files_are_served_and_nothing_may_leave(client):
 def test_the_page_names_no_other_machine():
     for file in files("featavg.play").joinpath("static").iterdir():
         text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
-        assert "http" not in text.replace("https", "http") or "//" not in text.split("http", 1)[1][:4]
+        assert (
+            "http" not in text.replace("https", "http") or "//" not in text.split("http", 1)[1][:4]
+        )
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ class FakeRun:
         await asyncio.sleep(0)
         self.calls += 1
         if self.calls == self.fails_at:
-            raise WorkerLost("the computation was lost.")
+            raise WorkerLostError("the computation was lost.")
         return 0, {"calls": self.calls}
 
 

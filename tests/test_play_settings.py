@@ -113,7 +113,9 @@ def test_it_is_the_engine_of_the_package(network):
     assert seen["index"] == pytest.approx(fa.averaging_index(literal.net, start.train), abs=1e-3)
     np.testing.assert_allclose(seen["lambda"], literal.feature_coefficients[-1], rtol=1e-3)
     margins = literal.margins[-1]
-    assert seen["margins"] == pytest.approx([margins.min(), np.median(margins), margins.max()], rel=1e-3)
+    assert seen["margins"] == pytest.approx(
+        [margins.min(), np.median(margins), margins.max()], rel=1e-3
+    )
     assert seen["log_loss"] == pytest.approx(literal.log_loss[-1], rel=1e-3)
 
 

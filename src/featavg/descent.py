@@ -117,8 +117,6 @@ def walk_down(
     targets = net.targets(sample)
     for step in range(steps + 1):
         with np.errstate(over="ignore", invalid="ignore"):  # found below, with a better message
-            if step:
-                state.step(net.residuals(outputs, targets), learning_rate / len(sample))
             outputs = state.outputs()
         if not np.isfinite(outputs).all():
             raise InputError(
@@ -127,6 +125,9 @@ def walk_down(
                 f"got learning_rate={learning_rate!r}."
             )
         yield outputs
+        if step < steps:
+            with np.errstate(over="ignore", invalid="ignore"):
+                state.step(net.residuals(outputs, targets), learning_rate / len(sample))
 
 
 def cheaper_method(net: TwoLayerNet, sample: Sample, steps: float) -> str:

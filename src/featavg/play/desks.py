@@ -11,7 +11,7 @@ from typing import Any
 
 from featavg._checks import InputError
 from featavg.play.settings import TEST_POINTS, Settings
-from featavg.play.workers import Pool, RemoteRun, WorkerLost
+from featavg.play.workers import Pool, RemoteRun, WorkerLostError
 
 _MEMORY = 2e9  # bytes for all desks together
 _DESKS = 200
@@ -80,7 +80,7 @@ class Hall:
                     yield _event(name, content)
                     if desk.turn != turn:
                         return
-        except (InputError, WorkerLost) as error:
+        except (InputError, WorkerLostError) as error:
             await desk.clear()
             yield _event("refused", {"message": str(error)})
         finally:

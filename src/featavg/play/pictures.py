@@ -99,7 +99,9 @@ def slice_through(
     length = float(np.linalg.norm(across))
     e2 = across / length if length > 1e-9 * radius else np.zeros_like(across)
     plane = np.column_stack([e1, e2, x[0]])
-    flat = net.with_parameters(net.weights.astype(np.float64) @ plane, net.biases.astype(np.float64))
+    flat = net.with_parameters(
+        net.weights.astype(np.float64) @ plane, net.biases.astype(np.float64)
+    )
 
     def relative(u: FloatArray, v: FloatArray) -> FloatArray:
         """Return the decision in the plane, 1 at the point and below 0 where it is turned."""

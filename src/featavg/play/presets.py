@@ -46,7 +46,7 @@ def presets() -> list[Preset]:
             "The idea",
             "The poster",
             _regime(theorem.Parameters(preset="poster")),
-            "The poster's σ_w² = 1/d and η = 1/√d: at this scale the start outweighs what is learned.",
+            "The poster's σ_w² = 1/d and η = 1/√d: here the start outweighs what is learned.",
         ),
         Preset(
             "What if",

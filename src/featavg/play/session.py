@@ -55,7 +55,11 @@ class Start:
         test = train.fresh(TEST_POINTS, rng=data)
         scale = settings.weight_scale
         binary = BinaryNet.init(
-            train, width=settings.width, weight_scale=scale, bias_scale=settings.bias_scale, rng=coarse
+            train,
+            width=settings.width,
+            weight_scale=scale,
+            bias_scale=settings.bias_scale,
+            rng=coarse,
         )
         # the argmax readout, because its radii are exact
         multi = MultiClassNet.init(
@@ -90,7 +94,8 @@ class NetworkRun:
         self.position = 0
         self.is_between = False
         self._computed = 0.0
-        self._log_time, self._outputs = -math.inf, np.empty(0)
+        self._log_time = -math.inf
+        self._outputs: FloatArray = np.empty(0)
         self._walk = self._positions()
         next(self._walk)
         self._measured: tuple[int, _Measured] | None = None

@@ -126,7 +126,9 @@ class Settings:
             object.__setattr__(self, name, _within(name, value, knob))
         whole = min(self.steps, float(LITERAL_STEPS))
         usual = int(whole) if self.steps <= LITERAL_STEPS else 0
-        literal = usual if self.literal is None else _checks.count("literal", self.literal, minimum=0)
+        literal = (
+            usual if self.literal is None else _checks.count("literal", self.literal, minimum=0)
+        )
         object.__setattr__(self, "literal", min(literal, int(whole)))
         _ = self.setting  # refuses what the law refuses
         self._check_costs()

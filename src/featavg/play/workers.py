@@ -27,7 +27,7 @@ _RADII_SLICE = 0.3
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
-class WorkerLost(RuntimeError):
+class WorkerLostError(RuntimeError):
     """A process ended that should not have, and its trainings are gone."""
 
 
@@ -65,7 +65,7 @@ class Worker:
             is_answer, answer = self._pipe.recv()
         except (EOFError, OSError):
             self._start()  # for the next one
-            raise WorkerLost(
+            raise WorkerLostError(
                 "the computation was lost because a process of the playground ended; train again."
             ) from None
         if is_answer:
