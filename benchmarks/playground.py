@@ -29,7 +29,10 @@ WATCH = """() => new Promise((done) => {
   let last = "";
   const look = () => {
     const now = document.getElementById("time").textContent;
-    if (now !== last && now.startsWith("t =")) { drawn.push(performance.now() - start); last = now; }
+    if (now !== last && now.startsWith("t =")) {
+      drawn.push(performance.now() - start);
+      last = now;
+    }
     if (document.body.dataset.state === "measured") {
       requestAnimationFrame(() => done({ all: performance.now() - start, drawn }));
     } else requestAnimationFrame(look);

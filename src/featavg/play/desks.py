@@ -96,13 +96,12 @@ class Hall:
             async with aclosing(_train(desk.runs, stop)) as training:
                 async for name, content in training:
                     yield name, content
-        slices = await _from_all(desk.runs, "slice", point)
-        yield "slices", slices
         complete = False
         while not complete:
             radii = await _from_all(desk.runs, "measure")
             complete = all(found["complete"] for found in radii.values())
             yield "radii", radii
+        yield "slices", await _from_all(desk.runs, "slice", point)
         yield "done", {"position": goal, "end": settings.end}
 
     async def _take_place(self, desk: Desk, settings: Settings, until: int | None) -> list[int]:

@@ -66,13 +66,13 @@ def play(options: argparse.Namespace) -> int:
         raise InputError("the playground needs an extra: pip install 'featavg[play]'.") from None
     listening = _listen(options.host, options.port)
     address = _address(options.host, listening.getsockname()[1])
-    config = uvicorn.Config(
-        create_app(options.host), log_level="warning", timeout_graceful_shutdown=1
-    )
-    print(f"The playground is at {address} (Ctrl-C ends it).", flush=True)
-    if _is_desktop() if options.open is None else options.open:
-        threading.Timer(0.5, webbrowser.open, [address]).start()
     try:
+        print(f"The playground is at {address} (Ctrl-C ends it).", flush=True)
+        config = uvicorn.Config(
+            create_app(options.host), log_level="warning", timeout_graceful_shutdown=1
+        )
+        if _is_desktop() if options.open is None else options.open:
+            threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
         uvicorn.Server(config).run(sockets=[listening])
     except KeyboardInterrupt:  # uvicorn has closed everything and hands the signal on
         pass
@@ -98,6 +98,7 @@ def _listen(host: str, port: int | None) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(where)
+            listening.listen()  # whoever comes from now on waits until the server is up
         except OSError as error:
             listening.close()
             if number != tried[-1]:

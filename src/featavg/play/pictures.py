@@ -12,7 +12,7 @@ from featavg.law import Sample
 from featavg.measures import alignment, averaging_index, averaging_index_per_neuron, clean_accuracy
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.multiclass import MultiClassNet
-from featavg.robustness import averaged_direction, exact_radii
+from featavg.robustness import Radii, averaged_direction
 from featavg.trajectory import Trajectory
 
 _LINES = 300  # coefficients drawn, at most
@@ -71,7 +71,7 @@ def _own_centers(net: TwoLayerNet, sample: Sample) -> Any:
 
 
 def slice_through(
-    net: TwoLayerNet, test: Sample, point: int, longest: float, *, max_nodes: int
+    net: TwoLayerNet, test: Sample, point: int, radii: Radii, longest: float
 ) -> dict[str, Any] | None:
     r"""Return the decision in the plane of a point, its averaged attack and its exact one.
 
@@ -82,10 +82,10 @@ def slice_through(
     :math:`e_1 = a` and the part :math:`e_2` of :math:`\rho` that is orthogonal to it. The network
     in the plane is the network with the weights :math:`(We_1, We_2, Wx)` at the points
     :math:`(u, v, 1)`. None where the plane does not exist: the point is misclassified, nothing
-    turns it, or the averaged direction is zero.
+    turns it, or the averaged direction is zero. `radii` is that of the point, and the averaged
+    direction is followed no further than `longest`.
     """
     x, y = test.x[point : point + 1].astype(np.float64), test.y[point : point + 1]
-    radii = exact_radii(net, x, y, max_nodes=max_nodes, jobs=1)
     radius = float(radii.upper[0])
     if radius == 0 or not math.isfinite(radius):
         return None

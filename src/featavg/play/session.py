@@ -19,7 +19,7 @@ from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.play.pictures import rounded, slice_through, snapshot
 from featavg.play.settings import TEST_POINTS, Settings
-from featavg.robustness import exact_radii
+from featavg.robustness import Radii, exact_radii
 from featavg.states import new_state
 from featavg.trajectory import Recorder, Trajectory
 
@@ -98,7 +98,7 @@ class NetworkRun:
         self._outputs: FloatArray = np.empty(0)
         self._walk = self._positions()
         next(self._walk)
-        self._measured: tuple[int, _Measured] | None = None
+        self._known: tuple[tuple[int, float], _Measured] | None = None
 
     def _positions(self) -> Iterator[None]:
         """Yield after every step, short or long, with the position where it is."""
@@ -150,57 +150,76 @@ class NetworkRun:
 
     def measure(self, *, seconds: float) -> dict[str, Any]:
         """Go on computing exact radii for about `seconds`; return all that are known so far."""
-        if self._measured is None or self._measured[0] != self.position or self.is_between:
-            self._measured = (self.position, _Measured(self._trajectory().net, self._start.test))
-        measured = self._measured[1]
+        measured = self._measured()
         measured.go_on(seconds)
-        return measured.radii()
+        return measured.summary()
 
     def slice(self, point: int) -> dict[str, Any] | None:
         """Return the plane through one fresh point, its averaged attack and its exact one."""
-        net = self._trajectory().net
+        measured = self._measured()
         # along the averaged direction, decoupled features fall behind at sqrt(d k) / 2
         longest = 0.7 * self.settings.setting.predicted[1] * math.sqrt(2 * self.settings.clusters)
-        return slice_through(net, self._start.test, point, longest, max_nodes=_MAX_NODES)
+        return slice_through(measured.net, self._start.test, point, measured.radii(point), longest)
+
+    def _measured(self) -> _Measured:
+        """Return what is known of the radii here."""
+        now = (self.position, self._log_time)
+        if self._known is None or self._known[0] != now:
+            self._known = (now, _Measured(self._trajectory().net, self._start.test))
+        return self._known[1]
 
 
 class _Measured:
     """The radii of one network, as far as they are known."""
 
     def __init__(self, net: TwoLayerNet, test: Sample) -> None:
-        self._net, self._test = net, test
-        self._lower: FloatArray = np.empty(0)
-        self._upper: FloatArray = np.empty(0)
+        self.net, self._test = net, test
+        self._parts: list[Radii] = []
         self._spent = 0.0
 
     @property
-    def is_complete(self) -> bool:
-        return len(self._upper) == len(self._test) or self._spent > _MEASURING
+    def _done(self) -> int:
+        return sum(map(len, self._parts))
+
+    @property
+    def _is_complete(self) -> bool:
+        return self._done == len(self._test) or self._spent > _MEASURING
 
     def go_on(self, seconds: float) -> None:
-        if self.is_complete:
+        """Compute the radii of more points, about as many as take `seconds`."""
+        if self._is_complete:
             return
-        done = len(self._upper)
-        pace = self._spent / done if done else 0.0
+        done = self._done
         # the first ones tell how long one takes; the more neurons, the fewer, to be quick
-        first = int(np.clip(10_000 // len(self._net.weights) ** 2, 8, len(self._test)))
-        more = max(4, int(seconds / pace)) if done else first
-        some = slice(done, done + more)
+        first = int(np.clip(10_000 // len(self.net.weights) ** 2, 8, len(self._test)))
+        more = max(4, int(seconds * done / self._spent)) if done else first
         start = time.monotonic()
-        radii = exact_radii(
-            self._net, self._test.x[some], self._test.y[some], max_nodes=_MAX_NODES, jobs=1
-        )
+        self._parts.append(self._compute(done, done + more))
         self._spent += time.monotonic() - start
-        self._lower = np.concatenate([self._lower, radii.lower])
-        self._upper = np.concatenate([self._upper, radii.upper])
 
-    def radii(self) -> dict[str, Any]:
+    def _compute(self, first: int, end: int) -> Radii:
+        x, y = self._test.x[first:end], self._test.y[first:end]
+        return exact_radii(self.net, x, y, max_nodes=_MAX_NODES, jobs=1)
+
+    def radii(self, point: int) -> Radii:
+        """Return the radius of one point, which may be known already."""
+        first = 0
+        for part in self._parts:
+            if point < first + len(part):
+                own = slice(point - first, point - first + 1)
+                return Radii(part.lower[own], part.upper[own], part.perturbations[own])
+            first += len(part)
+        return self._compute(point, point + 1)
+
+    def summary(self) -> dict[str, Any]:
         """Return what the page draws the curve from; infinity is null."""
+        lower = np.concatenate([part.lower for part in self._parts])
+        upper = np.concatenate([part.upper for part in self._parts])
         return {
-            "lower": rounded(np.sort(self._lower), 5),
-            "upper": rounded(np.sort(self._upper), 5),
-            "exact": int((self._lower == self._upper).sum()),
-            "points": len(self._upper),
-            "median": rounded(np.median(self._upper), 5),
-            "complete": self.is_complete,
+            "lower": rounded(np.sort(lower), 5),
+            "upper": rounded(np.sort(upper), 5),
+            "exact": int((lower == upper).sum()),
+            "points": len(upper),
+            "median": rounded(np.median(upper), 5),
+            "complete": self._is_complete,
         }
