@@ -15,6 +15,7 @@ from featavg.play.workers import Pool, RemoteRun, WorkerLostError
 
 _MEMORY = 2e9  # bytes for all desks together
 _DESKS = 200
+_CROWD = 4
 _IDLE = 900.0  # seconds after which a training that nobody looks at is forgotten
 
 
@@ -92,7 +93,10 @@ class Hall:
         where = await self._take_place(desk, settings, until)
         goal = min(max(where) if until is None else until, settings.end)
         wanted = [int(p) for p in settings.schedule if p > since and max(where) <= p < goal]
-        for stop in [*wanted, goal]:
+        for i, stop in enumerate([*wanted, goal]):
+            # the more pages are at work, the fewer moments each of them is shown
+            if stop != goal and i % (1 + self.busy // _CROWD):
+                continue
             async with aclosing(_train(desk.runs, stop)) as training:
                 async for name, content in training:
                     yield name, content

@@ -131,11 +131,16 @@ class Pool:
     def __init__(self, size: int | None = None) -> None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         self._workers = [Worker() for _ in range(size or min(max(cores or 1, 2), _LARGEST_POOL))]
-        self._next = itertools.cycle(self._workers)
+        self._visitors = itertools.count()
 
     def runs(self, settings: Settings) -> list[RemoteRun]:
         """Return a run for each network, not opened yet."""
-        return [RemoteRun(next(self._next), settings, name) for name in settings.networks]
+        # each visitor begins with another process, because fine labels are more work than coarse
+        first, size = next(self._visitors), len(self._workers)
+        return [
+            RemoteRun(self._workers[(first + i) % size], settings, name)
+            for i, name in enumerate(settings.networks)
+        ]
 
     def stop(self) -> None:
         """End all processes."""
