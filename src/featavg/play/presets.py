@@ -77,11 +77,16 @@ def _regime(parameters: theorem.Parameters) -> Settings:
         dim=parameters.dim,
         samples=parameters.samples,
         width=parameters.width,
-        learning_rate=parameters.learning_rate,
-        weight_scale=float(weight_scale),
-        bias_scale=float(bias_scale),
-        steps=parameters.horizon / parameters.learning_rate,
+        learning_rate=_short(parameters.learning_rate),
+        weight_scale=_short(weight_scale),
+        bias_scale=_short(bias_scale),
+        steps=_short(parameters.horizon / parameters.learning_rate),
     )
+
+
+def _short(value: float) -> float:
+    """Return a number with fewer digits, for the sake of the address of the page."""
+    return float(f"{value:.6g}")
 
 
 def _figure(name: str, parameters: ablations.Parameters) -> list[Preset]:

@@ -216,7 +216,7 @@ function layout() {
       element.hidden = !shown.includes(name);
     }
   }
-  document.querySelector(".slices").classList.toggle("single", shown.length === 1);
+  $("panels").classList.toggle("single", shown.length === 1);
   $("classes").textContent = state.described.values.clusters;
   $("fine-name").textContent = title("fine");
   const keys = (kinds) => kinds.map(([kind, text]) => {

@@ -96,13 +96,23 @@ export function drawSlice(canvas, slice, name) {
   context.beginPath();
   context.arc(x(0), y(0), 0.4 * size, 0, 7);
   context.fill();
-  context.textBaseline = "top";
-  context.textAlign = "left";
   context.fillStyle = colour.quiet;
-  context.fillText("kept", 7, 7);
-  context.textAlign = "right";
-  context.textBaseline = "bottom";
-  context.fillText("turned", width - 7, height - 6);
+  label(context, "kept", slice.scores, (score) => score > 0, ["left top", "left bottom", "right top"], width, height);
+  label(context, "turned", slice.scores, (score) => score < 0, ["right bottom", "right top", "left top"], width, height);
+}
+
+/** Write a word into the first of the corners that lies where it is true. */
+function label(context, word, scores, isTrue, corners, width, height) {
+  const last = scores.length - 1, inset = Math.round(last / 12);
+  for (const corner of corners) {
+    const [side, end] = corner.split(" ");
+    const row = end === "top" ? last - inset : inset, column = side === "left" ? inset : last - inset;
+    if (!isTrue(scores[row][column])) continue;
+    context.textAlign = side;
+    context.textBaseline = end;
+    context.fillText(word, side === "left" ? 7 : width - 7, end === "top" ? 7 : height - 6);
+    return;
+  }
 }
 
 /** Fill where the score is below 0 and draw its border, by marching over small squares. */
