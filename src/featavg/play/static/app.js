@@ -1,33 +1,13 @@
-// The page: what is set, what was seen, and who draws it.
+// The page: what is set, what is trained, and who listens to what.
 
 import { Controls } from "./controls.js";
-import { drawCoefficients, drawMargins } from "./curves.js";
-import { fixed, number, percent } from "./format.js";
-import { describeCell, drawHeatMap } from "./heatmap.js";
-import { accuracyAt, drawRobustness, drawSlice, largestRadius } from "./robustness.js";
+import { fixed } from "./format.js";
+import { buttons, curvesAreDue, draw, drawRadius, hover, layout } from "./panels.js";
+import { largestRadius } from "./robustness.js";
+import { $, NETWORKS, isTraining, networks, newest, position, short, state, title } from "./state.js";
 import { listen } from "./stream.js";
 
-const $ = (id) => document.getElementById(id);
-const NETWORKS = ["coarse", "fine"];
 const VIEW = ["at", "radius", "point"]; // in the address, but no settings
-
-const state = {
-  about: null, // sliders and presets
-  described: null, // the settings, complete, and what follows from them
-  frames: [], // what was seen, in order of position
-  glimpse: null, // the newest, between two frames
-  shown: null, // which frame is looked at; null is the newest
-  radii: null, slices: {}, radius: null, point: 0, grid: {}, scale: null,
-  request: null, // what is being trained
-  tab: [...crypto.getRandomValues(new Uint8Array(8))].map((b) => b.toString(16).padStart(2, "0")).join(""),
-};
-
-const short = (radius) => Number(radius.toPrecision(4)); // as the address holds it
-const networks = () => state.described.networks;
-const isTraining = () => state.request !== null;
-const newest = () => state.frames[state.frames.length - 1] ?? null;
-const position = () => newest()?.position ?? -1;
-const visible = () => (state.shown === null ? state.glimpse ?? newest() : state.frames[state.shown]);
 
 // ---- settings
 
@@ -71,7 +51,7 @@ async function change(name, value) {
 }
 
 /** Take new settings; what was trained before is gone. */
-function adopt(described, { keep = false } = {}) {
+function adopt(described) {
   stop();
   say(null);
   // the radius stays where it is relative to the predictions
@@ -79,9 +59,11 @@ function adopt(described, { keep = false } = {}) {
     state.radius = short(state.radius * (described.predicted.fine / state.described.predicted.fine));
   }
   state.described = described;
-  if (!keep) Object.assign(state, { frames: [], glimpse: null, shown: null, radii: null, slices: {} });
+  Object.assign(state, { frames: [], glimpse: null, shown: null, radii: null, slices: {} });
   state.controls.show(described.values);
-  const preset = state.about.presets.findIndex((p) => p.query === described.query);
+  const chosen = Number($("preset").value); // several presets can be the same settings
+  const preset = state.about.presets[chosen]?.query === described.query
+    ? chosen : state.about.presets.findIndex((p) => p.query === described.query);
   $("preset").value = preset < 0 ? "" : String(preset);
   $("note").textContent = preset < 0 ? "Your own settings. The address of the page holds them." : state.about.presets[preset].note;
   if (state.radius === null || state.radius > largestRadius(null, described.predicted)) {
@@ -131,25 +113,29 @@ async function train(until) {
 
 function receive(name, content) {
   if (name === "frame") {
+    const wasMeasured = state.radii !== null;
     state.frames = state.frames.filter((frame) => frame.position < content.position);
     state.frames.push(content);
-    state.glimpse = null;
-    state.radii = null;
-    state.updates = (state.updates ?? 0) + 1;
+    Object.assign(state, { glimpse: null, radii: null, slices: {} }); // those were of another moment
+    if (wasMeasured) draw("robust", "slices");
+    draw("heat", ...(curvesAreDue() ? ["curves"] : []));
   } else if (name === "glimpse") {
     state.glimpse = content;
-  } else if (name === "slices") {
-    state.slices = content;
+    draw("heat");
   } else if (name === "radii") {
     state.radii = content;
+    draw("robust", "curves");
+  } else if (name === "slices") {
+    state.slices = content;
+    draw("slices");
   } else if (name === "refused") {
     say(content.message);
   } else if (name === "done") {
     finish();
     const told = networks().map((n) => `${title(n)}: averaging index ${fixed(newest()[n].index, 2)}`);
     $("live").textContent = told.join("; ");
+    draw("heat", "curves");
   }
-  draw();
 }
 
 function finish() {
@@ -182,118 +168,9 @@ const actions = {
   },
 };
 
-function buttons() {
-  const finished = state.described && position() >= state.described.end;
-  $("train").disabled = isTraining() || finished;
-  $("pause").disabled = !isTraining();
-  $("step").disabled = isTraining() || finished;
-  $("forward").disabled = isTraining();
-  $("scrub").disabled = state.frames.length < 2;
-}
-
 function say(message) {
   $("message").hidden = !message;
   $("message").textContent = message ? message[0].toUpperCase() + message.slice(1) : "";
-}
-
-// ---- pictures
-
-let waiting = false;
-
-/** Draw all, at most once for each frame of the screen. */
-function draw() {
-  if (waiting) return;
-  waiting = true;
-  requestAnimationFrame(() => { waiting = false; drawNow(); });
-}
-
-const title = (name) => (name === "coarse" ? "2-class" : `${state.described.values.clusters}-class`);
-
-function layout() {
-  const shown = networks();
-  for (const name of NETWORKS) {
-    for (const element of [$(`panel-${name}`), $(`slice-${name}`).parentElement, $(`accuracy-${name}`).parentElement]) {
-      element.hidden = !shown.includes(name);
-    }
-  }
-  $("panels").classList.toggle("single", shown.length === 1);
-  $("classes").textContent = state.described.values.clusters;
-  $("fine-name").textContent = title("fine");
-  const keys = (kinds) => kinds.map(([kind, text]) => {
-    const key = document.createElement("span");
-    key.className = `key ${kind}`;
-    key.textContent = text;
-    return key;
-  });
-  $("lambda-legend").replaceChildren(...keys([
-    ...shown.map((n) => [n, `${title(n)}, own`]), ["dotted", "other centres"], ["dashed", "log ηt + const"],
-    ...(state.described.values.steps * state.described.values.learning_rate > 1 ? [["", "log ηt"]] : []),
-  ]));
-  $("margins-legend").replaceChildren(...keys([
-    ...shown.map((n) => [n, `${title(n)}, median`]), ["dashed", "smallest"], ["band", "all"],
-  ]));
-}
-
-function drawNow() {
-  const view = visible();
-  const shown = networks();
-  const { values, signs } = state.described;
-  for (const name of shown) {
-    const seen = view?.[name];
-    state.grid[name] = drawHeatMap($(`heat-${name}`), seen, signs, name, values.clusters);
-    $(`index-${name}`).textContent = seen ? fixed(seen.index, 2) : "–";
-    $(`facts-${name}`).textContent = seen
-      ? `loss ${number(Math.exp(seen.log_loss), 2)} · fresh accuracy ${percent(seen.accuracy)}`
-      : "cosine of each centre and each neuron";
-    $(`heat-${name}`).setAttribute("aria-label", `Heat map, ${title(name)} labels, ${seen ? `averaging index ${fixed(seen.index, 2)}` : "not trained yet"}`);
-    const slice = state.slices[name];
-    drawSlice($(`slice-${name}`), slice, name);
-    $(`slice-facts-${name}`).textContent = slice
-      ? `${title(name)}: exact ${number(slice.radius, 3)}, averaged ${slice.averaged === null ? "never" : number(slice.averaged, 3)}` : title(name);
-    $(`slice-${name}`).setAttribute("aria-label", slice ? `Decision around point ${slice.point + 1}: the smallest perturbation has norm ${number(slice.radius, 4)}` : "Not computed yet");
-  }
-  drawCoefficients($("lambda"), state.frames, shown, view);
-  drawMargins($("margins"), state.frames, shown, view);
-  $("lambda").setAttribute("aria-label", "Coefficients of features in the weights over the logarithm of time");
-  $("margins").setAttribute("aria-label", "Smallest, median and largest margin of the training points over the logarithm of time");
-  drawRadius();
-  drawClock(view);
-  buttons();
-}
-
-function drawRadius() {
-  const high = largestRadius(state.radii, state.described.predicted);
-  const radius = Math.min(state.radius, high);
-  state.scale = drawRobustness($("robust"), state.radii, networks(), state.described, radius);
-  if (state.scale) { // the slider is as long as the axis above it
-    $("radius").style.marginLeft = `${state.scale.left - 8}px`;
-    $("radius").style.width = `${state.scale.right - state.scale.left + 16}px`;
-  }
-  $("radius").value = String((1000 * radius) / high);
-  $("radius").disabled = !state.radii;
-  $("radius").setAttribute("aria-valuetext", number(radius, 3));
-  $("radius-value").textContent = number(radius, 3);
-  const told = [];
-  for (const name of networks()) {
-    const radii = state.radii?.[name];
-    $(`accuracy-${name}`).textContent = percent(accuracyAt(radii, radius));
-    if (radii) told.push(`${number(radii.median, 3)}${radii.exact < radii.points ? ` (${radii.exact} exact)` : ""}`);
-  }
-  $("robust").setAttribute("aria-label", `Robust accuracy against radius; median radius ${told.join(" and ")}`);
-  $("robust-facts").textContent = told.length
-    ? `${Math.min(...networks().map((n) => state.radii[n].points))} fresh points, median radius ${told.join(" and ")}`
-    : "the share of fresh points that nothing of this norm can turn";
-}
-
-function drawClock(view) {
-  const seen = view?.[networks()[0]];
-  const last = Math.max(state.frames.length - 1, 0);
-  $("scrub").max = last;
-  $("scrub").value = state.shown ?? last;
-  const time = seen && seen.log_time !== null ? Math.exp(seen.log_time) : 0;
-  $("time").textContent = seen
-    ? `t = ${number(seen.steps, 4)} of ${number(state.described.values.steps, 4)} · ηt = ${number(time, 3)}`
-    : `T = ${number(state.described.values.steps, 4)} steps to go`;
 }
 
 function setRadius(radius) {
@@ -308,7 +185,7 @@ function connect() {
   $("scrub").addEventListener("input", () => {
     const value = Number($("scrub").value);
     state.shown = value >= state.frames.length - 1 ? null : value;
-    draw();
+    draw("heat", "curves");
   });
   $("radius").addEventListener("input", () => {
     setRadius((Number($("radius").value) / 1000) * largestRadius(state.radii, state.described.predicted));
@@ -336,8 +213,8 @@ function connect() {
   });
   $("share").addEventListener("click", share);
   $("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  new ResizeObserver(draw).observe(document.body);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
+  new ResizeObserver(() => draw()).observe(document.body);
   for (const name of NETWORKS) hover(name);
   addEventListener("keydown", shortcut);
   addEventListener("pagehide", () => navigator.sendBeacon(`leave?tab=${state.tab}`));
@@ -369,41 +246,6 @@ function isDark() {
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   draw();
-}
-
-/** The cell under the pointer, or the one that the arrow keys have moved to. */
-function hover(name) {
-  const canvas = $(`heat-${name}`);
-  let cell = [0, 0];
-  const show = (i, j, x, y) => {
-    const seen = visible()?.[name], grid = state.grid[name];
-    const inside = seen && grid && i >= 0 && j >= 0 && i < grid.rows && j < grid.columns;
-    $("tip").hidden = !inside;
-    if (!inside) return;
-    cell = [i, j];
-    $("tip").textContent = describeCell(seen, i, j);
-    $("tip").style.left = `${Math.max(4, Math.min(x + 14, innerWidth - 330))}px`;
-    $("tip").style.top = `${y + 18}px`;
-  };
-  canvas.addEventListener("pointermove", (event) => {
-    const box = canvas.getBoundingClientRect(), grid = state.grid[name];
-    if (!grid) return;
-    const j = Math.floor((event.clientX - box.left - grid.left) / grid.cellX);
-    const i = Math.floor((event.clientY - box.top - grid.top) / grid.cellY);
-    show(i, j, event.clientX, event.clientY);
-  });
-  for (const leaving of ["pointerleave", "blur"]) canvas.addEventListener(leaving, () => { $("tip").hidden = true; });
-  canvas.addEventListener("keydown", (event) => {
-    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-    const grid = state.grid[name];
-    if (!move || !grid) return;
-    event.preventDefault();
-    const i = Math.min(Math.max(cell[0] + move[0], 0), grid.rows - 1);
-    const j = Math.min(Math.max(cell[1] + move[1], 0), grid.columns - 1);
-    const box = canvas.getBoundingClientRect();
-    show(i, j, box.left + grid.left + j * grid.cellX, box.top + grid.top + i * grid.cellY);
-    $("live").textContent = $("tip").textContent;
-  });
 }
 
 function fillPresets() {

@@ -101,13 +101,15 @@ export function drawSlice(canvas, slice, name) {
   label(context, "turned", slice.scores, (score) => score < 0, ["right bottom", "right top", "left top"], width, height);
 }
 
-/** Write a word into the first of the corners that lies where it is true. */
+/** Write a word into the first of the corners where it is true of all that lies under it. */
 function label(context, word, scores, isTrue, corners, width, height) {
   const last = scores.length - 1, inset = Math.round(last / 12);
   for (const corner of corners) {
     const [side, end] = corner.split(" ");
-    const row = end === "top" ? last - inset : inset, column = side === "left" ? inset : last - inset;
-    if (!isTrue(scores[row][column])) continue;
+    const row = end === "top" ? last - inset : inset;
+    const long = Math.min(last, Math.ceil(((context.measureText(word).width + 14) / width) * last));
+    const under = side === "left" ? scores[row].slice(0, long) : scores[row].slice(last - long);
+    if (!under.every(isTrue)) continue;
     context.textAlign = side;
     context.textBaseline = end;
     context.fillText(word, side === "left" ? 7 : width - 7, end === "top" ? 7 : height - 6);
