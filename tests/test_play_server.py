@@ -21,7 +21,7 @@ from featavg.cli import main
 from featavg.play.desks import Hall
 from featavg.play.server import create_app
 from featavg.play.settings import NETWORKS, Settings
-from featavg.play.workers import WorkerLostError
+from featavg.play.workers import Pool, WorkerLostError
 from play_server import playground
 
 TAB = "0123456789abcdef"
@@ -234,6 +234,29 @@ def test_a_lost_process_is_told_and_the_desk_is_cleared():
         assert not any(run.is_open for run in pool.made)
 
     asyncio.run(scenario())
+
+
+def test_a_process_that_dies_is_replaced():
+    settings = Settings(clusters=3, dim=500, samples=40, width=2, steps=5, labels="coarse")
+    pool = Pool(1)
+
+    async def scenario():
+        (run,) = pool.runs(settings)
+        await run.open()
+        pool._workers[0]._process.kill()
+        with pytest.raises(WorkerLostError, match="train again"):
+            await run.advance(5)
+        with pytest.raises(fa.InputError, match="no longer kept; train again"):
+            await run.advance(5)  # the new process knows nothing of it
+        (again,) = pool.runs(settings)
+        await again.open()
+        position, seen = await again.advance(5)
+        assert (position, seen["steps"]) == (5, 5)
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        pool.stop()
 
 
 def test_memory_is_shared_out_idle_desks_first(monkeypatch):
