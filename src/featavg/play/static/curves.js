@@ -8,9 +8,10 @@ function later(frames, networks) {
   return frames.filter((frame) => networks.some((name) => frame[name] && frame[name].log_time !== null));
 }
 
-function timeAxis(frames, networks) {
-  const logs = frames.map((frame) => frame[networks[0]].log_time / LN10);
-  const low = logs[0], high = logs[logs.length - 1];
+/** From the first recorded time to the end of training, so that curves grow into the picture. */
+function timeAxis(frames, networks, horizon) {
+  const low = frames[0][networks[0]].log_time / LN10;
+  const high = Math.max(horizon, frames[frames.length - 1][networks[0]].log_time / LN10);
   return { low, high: high > low ? high : low + 1, label: "time ηt", log: true };
 }
 
@@ -26,7 +27,7 @@ function shownTime(shown, networks) {
   return view && view.log_time !== null ? view.log_time / LN10 : null;
 }
 
-export function drawCoefficients(canvas, all, networks, shown) {
+export function drawCoefficients(canvas, all, networks, shown, horizon) {
   const frames = later(all, networks);
   if (frames.length < 2) { placeholder(canvas, "press Train"); return; }
   const last = frames[frames.length - 1];
@@ -35,7 +36,7 @@ export function drawCoefficients(canvas, all, networks, shown) {
     for (const row of frame[name].lambda) for (const value of row) { low = Math.min(low, value); high = Math.max(high, value); }
   }
   const span = high - low;
-  const frame = axes(canvas, timeAxis(frames, networks), { low: low - 0.04 * span, high: high + 0.06 * span, label: "λ" });
+  const frame = axes(canvas, timeAxis(frames, networks, horizon), { low: low - 0.04 * span, high: high + 0.06 * span, label: "λ" });
   const { context, colour } = frame;
   const times = frames.map((f) => frame.x(f[networks[0]].log_time / LN10));
   clip(frame);
@@ -59,7 +60,7 @@ export function drawCoefficients(canvas, all, networks, shown) {
   marker(frame, shownTime(shown, networks));
 }
 
-export function drawMargins(canvas, all, networks, shown) {
+export function drawMargins(canvas, all, networks, shown, horizon) {
   const frames = later(all, networks);
   if (frames.length < 2) { placeholder(canvas, "press Train"); return; }
   let low = 0, high = 0;
@@ -68,7 +69,7 @@ export function drawMargins(canvas, all, networks, shown) {
     high = Math.max(high, frame[name].margins[2]);
   }
   const span = high - low || 1;
-  const frame = axes(canvas, timeAxis(frames, networks), { low: low - 0.04 * span, high: high + 0.06 * span, label: "margin" });
+  const frame = axes(canvas, timeAxis(frames, networks, horizon), { low: low - 0.04 * span, high: high + 0.06 * span, label: "margin" });
   const { context, colour } = frame;
   const times = frames.map((f) => frame.x(f[networks[0]].log_time / LN10));
   clip(frame);

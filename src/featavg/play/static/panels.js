@@ -73,8 +73,10 @@ function drawHeat(name, seen) {
 
 function drawCurves(view) {
   curvesDrawn = performance.now();
-  drawCoefficients($("lambda"), state.frames, networks(), view);
-  drawMargins($("margins"), state.frames, networks(), view);
+  const { steps, learning_rate: rate } = state.described.values;
+  const horizon = Math.log10(steps) + Math.log10(rate);
+  drawCoefficients($("lambda"), state.frames, networks(), view, horizon);
+  drawMargins($("margins"), state.frames, networks(), view, horizon);
   $("lambda").setAttribute("aria-label", "Coefficients of features in the weights over the logarithm of time");
   $("margins").setAttribute("aria-label", "Smallest, median and largest margin of the training points over the logarithm of time");
 }
@@ -111,7 +113,7 @@ export function drawRadius() {
   $("robust").setAttribute("aria-label", `Robust accuracy against radius; median radius ${told.join(" and ")}`);
   $("robust-facts").textContent = told.length
     ? `${Math.min(...networks().map((n) => state.radii[n].points))} fresh points, median radius ${told.join(" and ")}`
-    : "the share of fresh points that nothing of this norm can turn";
+    : "share of fresh points that nothing of this norm turns";
 }
 
 function drawClock(view) {
