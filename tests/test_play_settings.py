@@ -82,6 +82,7 @@ def test_positions_are_literal_steps_and_then_goals_of_the_fast_forward():
     assert list(far.schedule[-2:]) == [far.end - 1, far.end]
     assert (np.diff(far.schedule) > 0).all()
     assert Settings(steps=1e9).literal_steps == 0
+    assert (Settings(steps=60.4).steps, Settings(steps=60.4).end) == (60, 60)
 
 
 def test_presets_are_the_paper_its_theorems_the_poster_and_every_ablation():

@@ -124,6 +124,7 @@ class Settings:
         for name, knob in KNOBS.items():
             value = filled.get(name, getattr(self, name))
             object.__setattr__(self, name, _within(name, value, knob))
+        object.__setattr__(self, "steps", float(round(self.steps)))  # there is no half a step
         whole = min(self.steps, float(LITERAL_STEPS))
         usual = int(whole) if self.steps <= LITERAL_STEPS else 0
         literal = (
