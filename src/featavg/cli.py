@@ -1,4 +1,4 @@
-"""The command line: `featavg list`, `run`, `theory`, `reproduce`, `data` and `sweep`."""
+"""The command line of featavg."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from featavg._checks import choice
 from featavg.experiments import REGISTRY, Experiment, Run, run
 from featavg.experiments.ledger import entries
 from featavg.experiments.store import to_json, write_atomically
+from featavg.play import launch
 from featavg.report.tables import data_table, experiment_table, ledger_table, outcome_table
 from featavg.sweeps import command as sweep_command
 from featavg.vision import datasets
@@ -122,6 +123,7 @@ def _build_parser() -> _Parser:
     reproducing.set_defaults(command=_reproduce)
     _add_data(commands)
     sweep_command.add_parser(commands, sweep_command.run)
+    launch.add_parser(commands)
     return parser
 
 
