@@ -15,6 +15,7 @@ data, which makes it fragile; trained on finer labels it learns them one by one.
 0.00
 """
 
+from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,10 @@ from featavg.robustness import (
 from featavg.trajectory import Trajectory
 
 if TYPE_CHECKING:
+    from featavg.auditing.audit import audit
+    from featavg.auditing.model import audit_model
     from featavg.estimators import AveragingClassifier, DecoupledClassifier
+    from featavg.sweeps import sweep
 
 __version__ = version("featavg")
 
@@ -72,6 +76,8 @@ __all__ = [
     "UnknownLaw",
     "__version__",
     "alignment",
+    "audit",
+    "audit_model",
     "averaged_direction",
     "averaging_index",
     "averaging_index_per_neuron",
@@ -89,17 +95,22 @@ __all__ = [
     "robust_curve",
     "smoothed_margin",
     "stable_learning_rate",
+    "sweep",
     "worst",
 ]
 
 # scikit-learn takes a while to import, and most of what is here does without.
-_ESTIMATORS = ("AveragingClassifier", "DecoupledClassifier")
+_LATER = {
+    "AveragingClassifier": "featavg.estimators",
+    "DecoupledClassifier": "featavg.estimators",
+    "audit": "featavg.auditing.audit",
+    "audit_model": "featavg.auditing.model",
+    "sweep": "featavg.sweeps",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimators when they are first asked for."""
-    if name in _ESTIMATORS:
-        from featavg import estimators
-
-        return getattr(estimators, name)
+    """Import estimators, audits and sweeps when they are first asked for."""
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

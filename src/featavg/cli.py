@@ -17,6 +17,7 @@ from rich.console import Console
 
 from featavg import InputError, __version__
 from featavg._checks import choice
+from featavg.auditing import command as audit_command
 from featavg.experiments import REGISTRY, Experiment, Run, run
 from featavg.experiments.ledger import entries
 from featavg.experiments.store import to_json, write_atomically
@@ -122,6 +123,7 @@ def _build_parser() -> _Parser:
     _add_run_options(reproducing)
     reproducing.set_defaults(command=_reproduce)
     _add_data(commands)
+    audit_command.add_parser(commands, lambda: _Console())
     sweep_command.add_parser(commands, sweep_command.run)
     launch.add_parser(commands)
     return parser

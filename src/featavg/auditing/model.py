@@ -95,7 +95,7 @@ def audit_model(
     >>> hidden.weight.data = torch.tensor(data.centers, dtype=torch.float32)  # one neuron each
     >>> last.weight.data = torch.tensor([[0.0, 0, 1, 1], [1, 1, 0, 0]])
     >>> net = torch.nn.Sequential(hidden, torch.nn.ReLU(), last)
-    >>> audit_model(net, data.x, data.y, subclass=data.clusters)
+    >>> audit_model(net, data.x, data.y, subclass=data.cluster)
     ModelAudit('0', 4 neurons, 2 + 2 subclasses, averaging index 0.00)
     """
     from torch import nn
