@@ -24,10 +24,11 @@ _FEWEST_HELD_OUT = 10
 _FRONTIER_NODES = 200
 # Exact searches need no attack to start from; the bound of the probability readout does.
 _FRONTIER_ATTACK = {"argmax": 0, "probability": 20}
-# Training ends when accuracy has not improved while steps grew by this factor, but not before
-# so many steps; where nothing is left to improve, before that.
-_PATIENCE = 3.0
-_FEWEST_STEPS = 200
+# Training ends when twice the steps (two checkpoints) gain less than half a standard error of
+# accuracy, but not before so many steps; where nothing is left to gain, before that.
+_PATIENCE = 2
+_GAIN = 0.5
+_FEWEST_STEPS = 100
 _FEWEST_STEPS_IF_PERFECT = 50
 
 NewHead = Callable[[Sample], Head]
@@ -38,7 +39,7 @@ class Plan:
     """How to train: see the parameters of the estimators."""
 
     learning_rate: float | None = None
-    max_iter: int = 1000
+    max_iter: int = 500
     robustness: float = 1.0
     radius_points: int = 100
 
@@ -115,7 +116,7 @@ def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fitted:
     """
     start, part, rate = _begin(task, plan)
     frontier = _walk(task, start, part, rate, plan, rng)
-    if frontier.accuracy.argmax() == len(checkpoint_steps(plan.max_iter)) - 1 > 0:
+    if _is_rising(frontier):
         warnings.warn(
             f"Maximum iterations ({plan.max_iter}) reached and accuracy was still rising. "
             "Increase max_iter to improve the fit.",
@@ -154,33 +155,36 @@ def _walk(
     check = task.x[task.split.check].astype(np.float64)
     right = task.class_of[task.fine[task.split.check]]
     some = np.sort(rng.permutation(len(check))[: plan.radius_points])
-    steps: list[int] = []
-    accuracy: list[float] = []
-    radius: list[float] = []
-    best = 0
+    rows: list[tuple[int, float, float]] = []
     grid = checkpoint_steps(plan.max_iter)
     for step, net in training_path(start.net, part, learning_rate=rate, steps=grid):
         head = start.with_net(net)
-        radii = head.radii(
+        radii = head.quick_radii(
             check[some],
             right[some],
             max_nodes=_FRONTIER_NODES,
             attack_steps=_FRONTIER_ATTACK[head.readout],
         )
-        steps.append(step)
-        accuracy.append(float((head.predict(check) == right).mean()))
-        radius.append(float(np.median(task.scaling.radius(radii))))
-        if accuracy[-1] > accuracy[best]:
-            best = len(accuracy) - 1
-        fewest = _FEWEST_STEPS_IF_PERFECT if accuracy[best] == 1 else _FEWEST_STEPS
-        if step >= max(fewest, _PATIENCE * steps[best]):
+        accuracy = float((head.predict(check) == right).mean())
+        rows.append((step, accuracy, float(np.median(task.scaling.radius(radii)))))
+        columns = (np.array(column) for column in zip(*rows, strict=True))
+        frontier = Frontier(
+            *columns,
+            points=len(check),
+            radius_points=len(some),
+            held_out=task.split.held_out,
+            robustness=plan.robustness,
+        )
+        if not _is_rising(frontier):
             break
-    return Frontier(
-        np.array(steps),
-        np.array(accuracy),
-        np.array(radius),
-        len(check),
-        len(some),
-        task.split.held_out,
-        plan.robustness,
-    )
+    return frontier
+
+
+def _is_rising(frontier: Frontier) -> bool:
+    """Return whether accuracy can be expected to rise further."""
+    best = float(frontier.accuracy.max())
+    fewest = _FEWEST_STEPS_IF_PERFECT if best == 1 else _FEWEST_STEPS
+    if frontier.steps[-1] < fewest or len(frontier.steps) <= _PATIENCE:
+        return True
+    gain = best - float(frontier.accuracy[:-_PATIENCE].max())
+    return gain > _GAIN * frontier.standard_error

@@ -16,7 +16,7 @@ STRENGTH = 0.8
 """Prediction strength from which on clusters count as found (Tibshirani & Walther)."""
 
 _DIRECTIONS = 20
-_SPLITS = 4
+_SPLITS = 3
 _STARTS = 3
 _CRITERION_POINTS = 2000
 # Each half has to have several points for each cluster, else its clusters are accidents.
