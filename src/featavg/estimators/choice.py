@@ -17,7 +17,7 @@ GAIN = 1.05
 # Each subclass has to have this many points, on average.
 _FEWEST_POINTS = 10
 # A short look is enough to tell which number is better.
-_STEPS = 130
+_STEPS = 86
 _POINTS = 2000
 # From this prediction strength on, clusters are so clear that nothing else is tried.
 _CLEAR = 0.95

@@ -18,6 +18,10 @@ from featavg.rates import stable_learning_rate
 
 # A group with fewer points than this keeps them all for training.
 _SMALLEST_GROUP = 5
+# More held-out points than this cost more than they tell.
+_MOST_HELD_OUT = 2000
+# From so many training points on, training again with the held-out ones would change little.
+_MANY_POINTS = 8000
 # With fewer points than this held out, accuracy says too little.
 _FEWEST_HELD_OUT = 10
 # Searches for the frontier are cut short: what is proved by then is a bound all the same.
@@ -64,12 +68,13 @@ class Fitted:
 
 
 def inner_split(groups: IntArray, fraction: float, rng: np.random.Generator) -> Split:
-    """Hold out a share of each group of points.
+    """Hold out a share of each group of points, two thousand points at most.
 
     Small groups keep all of theirs for training; if that leaves too little to look at, the
     training points themselves are looked at.
     """
     everything = np.arange(len(groups))
+    fraction = min(fraction, _MOST_HELD_OUT / len(groups))
     held = []
     for group in np.unique(groups):
         members = np.flatnonzero(groups == group)
@@ -112,10 +117,11 @@ class Task:
 def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fitted:
     """Train a head: find where to stop, then train on all points up to there.
 
-    `rng` draws the points whose radii are computed on the way.
+    With thousands of training points the network that was found is taken as it is. `rng` draws the
+    points whose radii are computed on the way.
     """
     start, part, rate = _begin(task, plan)
-    frontier = _walk(task, start, part, rate, plan, rng)
+    frontier, heads = _walk(task, start, part, rate, plan, rng)
     if _is_rising(frontier):
         warnings.warn(
             f"Maximum iterations ({plan.max_iter}) reached and accuracy was still rising. "
@@ -123,16 +129,18 @@ def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fitted:
             ConvergenceWarning,
             stacklevel=3,
         )
-    steps = int(frontier.steps[frontier.chosen])
-    whole = sample_of(task.x, task.fine, task.class_of) if task.split.held_out else part
-    ((_, net),) = training_path(start.net, whole, learning_rate=rate, steps=np.array([steps]))
-    return Fitted(start.with_net(net), frontier, steps, rate)
+    head, steps = heads[frontier.chosen], int(frontier.steps[frontier.chosen])
+    if task.split.held_out and len(part) < _MANY_POINTS:
+        whole = sample_of(task.x, task.fine, task.class_of)
+        ((_, net),) = training_path(start.net, whole, learning_rate=rate, steps=np.array([steps]))
+        head = start.with_net(net)
+    return Fitted(head, frontier, steps, rate)
 
 
 def measure_frontier(task: Task, plan: Plan, *, rng: np.random.Generator) -> Frontier:
     """Train on the training part of the points and measure on the others, and that is all."""
     start, part, rate = _begin(task, plan)
-    return _walk(task, start, part, rate, plan, rng)
+    return _walk(task, start, part, rate, plan, rng)[0]
 
 
 def _begin(task: Task, plan: Plan) -> tuple[Head, Sample, float]:
@@ -150,15 +158,17 @@ def sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:
 
 def _walk(
     task: Task, start: Head, part: Sample, rate: float, plan: Plan, rng: np.random.Generator
-) -> Frontier:
+) -> tuple[Frontier, list[Head]]:
     """Train until accuracy no longer improves, and measure on the way."""
     check = task.x[task.split.check].astype(np.float64)
     right = task.class_of[task.fine[task.split.check]]
     some = np.sort(rng.permutation(len(check))[: plan.radius_points])
     rows: list[tuple[int, float, float]] = []
+    heads: list[Head] = []
     grid = checkpoint_steps(plan.max_iter)
     for step, net in training_path(start.net, part, learning_rate=rate, steps=grid):
         head = start.with_net(net)
+        heads.append(head)
         radii = head.quick_radii(
             check[some],
             right[some],
@@ -177,7 +187,7 @@ def _walk(
         )
         if not _is_rising(frontier):
             break
-    return frontier
+    return frontier, heads
 
 
 def _is_rising(frontier: Frontier) -> bool:
