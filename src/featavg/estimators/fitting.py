@@ -18,16 +18,21 @@ from featavg.rates import stable_learning_rate
 
 # A group with fewer points than this keeps them all for training.
 _SMALLEST_GROUP = 5
+# More held-out points than this cost more than they tell.
+_MOST_HELD_OUT = 2000
+# From so many training points on, training again with the held-out ones would change little.
+_MANY_POINTS = 8000
 # With fewer points than this held out, accuracy says too little.
 _FEWEST_HELD_OUT = 10
 # Searches for the frontier are cut short: what is proved by then is a bound all the same.
 _FRONTIER_NODES = 200
 # Exact searches need no attack to start from; the bound of the probability readout does.
 _FRONTIER_ATTACK = {"argmax": 0, "probability": 20}
-# Training ends when accuracy has not improved while steps grew by this factor, but not before
-# so many steps; where nothing is left to improve, before that.
-_PATIENCE = 3.0
-_FEWEST_STEPS = 200
+# Training ends when twice the steps (two checkpoints) gain less than half a standard error of
+# accuracy, but not before so many steps; where nothing is left to gain, before that.
+_PATIENCE = 2
+_GAIN = 0.5
+_FEWEST_STEPS = 100
 _FEWEST_STEPS_IF_PERFECT = 50
 
 NewHead = Callable[[Sample], Head]
@@ -38,7 +43,7 @@ class Plan:
     """How to train: see the parameters of the estimators."""
 
     learning_rate: float | None = None
-    max_iter: int = 1000
+    max_iter: int = 500
     robustness: float = 1.0
     radius_points: int = 100
 
@@ -63,12 +68,13 @@ class Fitted:
 
 
 def inner_split(groups: IntArray, fraction: float, rng: np.random.Generator) -> Split:
-    """Hold out a share of each group of points.
+    """Hold out a share of each group of points, two thousand points at most.
 
     Small groups keep all of theirs for training; if that leaves too little to look at, the
     training points themselves are looked at.
     """
     everything = np.arange(len(groups))
+    fraction = min(fraction, _MOST_HELD_OUT / len(groups))
     held = []
     for group in np.unique(groups):
         members = np.flatnonzero(groups == group)
@@ -111,27 +117,30 @@ class Task:
 def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fitted:
     """Train a head: find where to stop, then train on all points up to there.
 
-    `rng` draws the points whose radii are computed on the way.
+    With thousands of training points the network that was found is taken as it is. `rng` draws the
+    points whose radii are computed on the way.
     """
     start, part, rate = _begin(task, plan)
-    frontier = _walk(task, start, part, rate, plan, rng)
-    if frontier.accuracy.argmax() == len(checkpoint_steps(plan.max_iter)) - 1 > 0:
+    frontier, heads = _walk(task, start, part, rate, plan, rng)
+    if _is_rising(frontier):
         warnings.warn(
             f"Maximum iterations ({plan.max_iter}) reached and accuracy was still rising. "
             "Increase max_iter to improve the fit.",
             ConvergenceWarning,
             stacklevel=3,
         )
-    steps = int(frontier.steps[frontier.chosen])
-    whole = sample_of(task.x, task.fine, task.class_of) if task.split.held_out else part
-    ((_, net),) = training_path(start.net, whole, learning_rate=rate, steps=np.array([steps]))
-    return Fitted(start.with_net(net), frontier, steps, rate)
+    head, steps = heads[frontier.chosen], int(frontier.steps[frontier.chosen])
+    if task.split.held_out and len(part) < _MANY_POINTS:
+        whole = sample_of(task.x, task.fine, task.class_of)
+        ((_, net),) = training_path(start.net, whole, learning_rate=rate, steps=np.array([steps]))
+        head = start.with_net(net)
+    return Fitted(head, frontier, steps, rate)
 
 
 def measure_frontier(task: Task, plan: Plan, *, rng: np.random.Generator) -> Frontier:
     """Train on the training part of the points and measure on the others, and that is all."""
     start, part, rate = _begin(task, plan)
-    return _walk(task, start, part, rate, plan, rng)
+    return _walk(task, start, part, rate, plan, rng)[0]
 
 
 def _begin(task: Task, plan: Plan) -> tuple[Head, Sample, float]:
@@ -149,38 +158,43 @@ def sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:
 
 def _walk(
     task: Task, start: Head, part: Sample, rate: float, plan: Plan, rng: np.random.Generator
-) -> Frontier:
+) -> tuple[Frontier, list[Head]]:
     """Train until accuracy no longer improves, and measure on the way."""
     check = task.x[task.split.check].astype(np.float64)
     right = task.class_of[task.fine[task.split.check]]
     some = np.sort(rng.permutation(len(check))[: plan.radius_points])
-    steps: list[int] = []
-    accuracy: list[float] = []
-    radius: list[float] = []
-    best = 0
+    rows: list[tuple[int, float, float]] = []
+    heads: list[Head] = []
     grid = checkpoint_steps(plan.max_iter)
     for step, net in training_path(start.net, part, learning_rate=rate, steps=grid):
         head = start.with_net(net)
-        radii = head.radii(
+        heads.append(head)
+        radii = head.quick_radii(
             check[some],
             right[some],
             max_nodes=_FRONTIER_NODES,
             attack_steps=_FRONTIER_ATTACK[head.readout],
         )
-        steps.append(step)
-        accuracy.append(float((head.predict(check) == right).mean()))
-        radius.append(float(np.median(task.scaling.radius(radii))))
-        if accuracy[-1] > accuracy[best]:
-            best = len(accuracy) - 1
-        fewest = _FEWEST_STEPS_IF_PERFECT if accuracy[best] == 1 else _FEWEST_STEPS
-        if step >= max(fewest, _PATIENCE * steps[best]):
+        accuracy = float((head.predict(check) == right).mean())
+        rows.append((step, accuracy, float(np.median(task.scaling.radius(radii)))))
+        columns = (np.array(column) for column in zip(*rows, strict=True))
+        frontier = Frontier(
+            *columns,
+            points=len(check),
+            radius_points=len(some),
+            held_out=task.split.held_out,
+            robustness=plan.robustness,
+        )
+        if not _is_rising(frontier):
             break
-    return Frontier(
-        np.array(steps),
-        np.array(accuracy),
-        np.array(radius),
-        len(check),
-        len(some),
-        task.split.held_out,
-        plan.robustness,
-    )
+    return frontier, heads
+
+
+def _is_rising(frontier: Frontier) -> bool:
+    """Return whether accuracy can be expected to rise further."""
+    best = float(frontier.accuracy.max())
+    fewest = _FEWEST_STEPS_IF_PERFECT if best == 1 else _FEWEST_STEPS
+    if frontier.steps[-1] < fewest or len(frontier.steps) <= _PATIENCE:
+        return True
+    gain = best - float(frontier.accuracy[:-_PATIENCE].max())
+    return gain > _GAIN * frontier.standard_error

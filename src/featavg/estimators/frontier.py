@@ -29,7 +29,7 @@ class Frontier:
         The share of points that are decided right.
     radius : array of shape (times,)
         The median certified radius, 0 counting for points that are decided wrong, in the units of
-        the input.
+        the input (a lower bound, see `featavg.estimators.heads.Head.quick_radii`).
     points, radius_points : int
         How many points the accuracy and the radius are of.
     held_out : bool

@@ -114,6 +114,36 @@ class Head:
             radii[own] = np.min([bound.lower for bound in bounds], axis=0)
         return radii
 
+    def quick_radii(
+        self, x: FloatArray, classes: IntArray, *, max_nodes: int, attack_steps: int
+    ) -> FloatArray:
+        r"""Return certified radii that may be smaller than those of `radii`, in less time.
+
+        With one neuron a group and the argmax readout, a point leaves its class only where some
+        opposing pre-activation :math:`u_l` or 0 reaches every own :math:`u_j`, so
+
+        .. math:: \min_l \max_j \min\Big(\frac{z_j - z_l}{\|w_j - w_l\|},
+                  \frac{z_j}{\|w_j\|}\Big)
+
+        is a lower bound, and near. Elsewhere these are the radii.
+        """
+        net = self.net
+        if not isinstance(net, MultiClassNet) or net.width > 1 or self.readout != "argmax":
+            return self.radii(x, classes, max_nodes=max_nodes, attack_steps=attack_steps)
+        z = net.preactivations(x)
+        norms = np.linalg.norm(net.weights, axis=1)
+        between = np.linalg.norm(net.weights[:, None] - net.weights[None], axis=2)
+        radii = np.zeros(len(x))
+        for c in np.unique(classes):
+            at = classes == c
+            own, other = self.class_of == c, self.class_of != c
+            ahead = z[own][:, None, at] - z[other][None][:, :, at]
+            apart = _or_smallest(between[np.ix_(own, other)])
+            to_silence = z[own][:, at] / _or_smallest(norms[own])[:, None]
+            reach = np.minimum(ahead / apart[:, :, None], to_silence[:, None])
+            radii[at] = np.maximum(reach.max(axis=0).min(axis=0), 0)
+        return radii
+
     def _contests(self, c: int) -> list[tuple[TwoLayerNet, int]]:
         """Return binary networks, and the label of class c, that all have to stay as they are.
 
@@ -141,6 +171,11 @@ def decided(decision: FloatArray) -> IntArray:
     if decision.ndim == 1:
         return (decision > 0).astype(np.int64)
     return decision.argmax(axis=1)
+
+
+def _or_smallest(norms: FloatArray) -> FloatArray:
+    """Return norms to divide by: the smallest number instead of 0."""
+    return np.maximum(norms, np.finfo(np.float64).tiny)
 
 
 def _against(net: MultiClassNet, own: FloatArray) -> MultiClassNet:

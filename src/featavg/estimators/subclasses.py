@@ -16,8 +16,8 @@ STRENGTH = 0.8
 """Prediction strength from which on clusters count as found (Tibshirani & Walther)."""
 
 _DIRECTIONS = 20
-_SPLITS = 4
-_STARTS = 3
+_SPLITS = 3
+_STARTS = 2
 _CRITERION_POINTS = 2000
 # Each half has to have several points for each cluster, else its clusters are accidents.
 _POINTS_A_CLUSTER = 5
@@ -142,7 +142,7 @@ def cluster_class(
     if number == 1:
         labels = np.zeros(len(x), dtype=np.int64)
         return ClassClusters(view, inside.mean(axis=0, keepdims=True), labels, strength)
-    means = _k_means(inside, number, rng, starts=2 * _STARTS)
+    means = _k_means(inside, number, rng, starts=3 * _STARTS)
     return ClassClusters(view, means.cluster_centers_, means.labels_.astype(np.int64), strength)
 
 
