@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from threading import Thread
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from featavg.sweeps.design import Design, Job
 
 _CONNECT_SECONDS = 20
+_GONE = (
+    "the scheduler of the cluster is gone; finished runs are kept, and the same command continues "
+    "once it is back."
+)
 
 
 class WorkerDied(Exception):  # noqa: N818 - it is what happened
@@ -126,35 +130,42 @@ def on_cluster(address: str) -> Iterator[tuple[Executor, int, Callable[[], None]
 
 def _check_alive(client: Any) -> None:
     if client.status != "running":
-        raise InputError(
-            "the scheduler of the cluster is gone; finished runs are kept, and the same command "
-            "continues once it is back."
-        )
+        raise InputError(_GONE)
 
 
 def _check_cluster(client: Any) -> None:
     """Refuse a cluster without workers, or whose workers have other source code."""
-    from featavg.experiments.store import versions
-
-    found = client.run(_source)
+    found = client.run(_source_there)
     if not found:
         raise InputError("cluster must have a worker, and this one has none.")
     for worker, source in found.items():
-        if source != versions()["source"]:
+        if source != source_here():
             raise InputError(
                 f"cluster must run the same source code of featavg, and {worker} has another."
             )
 
 
-def _source() -> str:
+def source_here() -> str:
+    """Return the hash of the source code of this process."""
     from featavg.experiments.store import versions
 
     return versions()["source"]
 
 
+def _source_there() -> str:
+    """Return the same in a worker, where nothing can have replaced `source_here`."""
+    return source_here()
+
+
 def died(error: BaseException) -> bool:
-    """Return whether an error means that a worker is gone."""
+    """Return whether an error means that a worker is gone; complain if all of them are."""
     if isinstance(error, WorkerDied | BrokenProcessPool):
         return True
     distributed = sys.modules.get("distributed")
-    return distributed is not None and isinstance(error, distributed.KilledWorker)
+    if distributed is None:
+        return False
+    # with its scheduler a client loses its futures, whatever else it says
+    lost = (CancelledError, distributed.CancelledError, distributed.comm.CommClosedError)
+    if isinstance(error, lost):
+        raise InputError(_GONE) from None
+    return isinstance(error, distributed.KilledWorker)
