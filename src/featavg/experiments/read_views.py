@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from featavg._checks import InputError
@@ -42,12 +42,15 @@ def parsed(data: Any) -> list[View]:
 
 def _view(data: Any) -> View:
     item = _mapping(data, "a view")
-    makers = {"heat-maps": _heat_maps, "curves": _curves, "claims": _claims}
+    makers: dict[str, Callable[[Mapping[str, Any]], View]] = {
+        "heat-maps": _heat_maps,
+        "curves": _curves,
+        "claims": _claims,
+    }
     kind = item.get("kind")
     if not isinstance(kind, str) or kind not in makers:
         raise InputError(f"kind must be one of {', '.join(makers)}; got {str(kind)[:40]!r}.")
-    view: View = makers[kind](item)
-    return view
+    return makers[kind](item)
 
 
 def _heat_maps(item: Mapping[str, Any]) -> HeatMaps:
