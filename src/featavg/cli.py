@@ -1,4 +1,4 @@
-"""The command line: `featavg list`, `run`, `theory`, `reproduce` and `data`."""
+"""The command line: `featavg list`, `run`, `theory`, `reproduce`, `report` and `data`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from featavg._checks import choice
 from featavg.experiments import REGISTRY, Experiment, Run, run
 from featavg.experiments.ledger import entries
 from featavg.experiments.store import to_json, write_atomically
+from featavg.report.command_line import add_command as add_report_command
 from featavg.report.tables import data_table, experiment_table, ledger_table, outcome_table
 from featavg.vision import datasets
 
@@ -119,6 +120,7 @@ def _build_parser() -> _Parser:
     )
     _add_run_options(reproducing)
     reproducing.set_defaults(command=_reproduce)
+    add_report_command(commands)
     _add_data(commands)
     return parser
 
@@ -321,6 +323,8 @@ class _Console(Console):
 
 
 def _report(runs: list[Run], options: argparse.Namespace) -> int:
+    from featavg.report.page import write_report
+
     holds = all(finished.holds for finished in runs)
     summaries = [
         finished.summary() | {"folder": str(finished.folder), "seconds": finished.seconds}
@@ -329,6 +333,7 @@ def _report(runs: list[Run], options: argparse.Namespace) -> int:
     if options.command is _reproduce:
         name = "summary-quick.json" if options.quick else "summary.json"
         write_atomically(options.out / name, to_json(summaries))
+        write_report(options.out)
     if options.json:
         shown = summaries if options.command is _reproduce else summaries[0]
         print(to_json(shown).decode(), end="")
@@ -343,6 +348,8 @@ def _report(runs: list[Run], options: argparse.Namespace) -> int:
         )
         if finished.conclusion:
             console.print(finished.conclusion, highlight=False)
+    if options.command is _reproduce:
+        console.print(f"report: {options.out / 'report.html'}", soft_wrap=True, highlight=False)
     reused = sum(finished.reused for finished in runs)
     if reused:
         console.print(f"{reused} seeds were there already; --fresh runs them again.")

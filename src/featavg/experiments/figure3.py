@@ -276,7 +276,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
                 f"{classes}-class, the paper's PGD",
                 *figure3_curve("synthetic", classes),
                 role="paper",
-                dash="points" if classes == 2 else "dotted",
+                dash="points" if classes == 2 else "squares",
             )
             for classes in (2, 10)
         ]

@@ -263,7 +263,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             f"{2 if net == 'coarse' else 10}-class, the paper's PGD", *curve, "paper", dash
         )
         for (net, curve), dash in zip(
-            _paper_curves(parameters).items(), ("points", "dotted"), strict=False
+            _paper_curves(parameters).items(), ("points", "squares"), strict=False
         )
     ]
     panel = Panel("Robust accuracy", "robust accuracy", lines)

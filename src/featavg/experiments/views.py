@@ -21,7 +21,7 @@ Number = float | None
 """A number, or None where there is none to show."""
 
 ROLES = ("coarse", "fine", "third", "paper", "quiet")
-DASHES = ("solid", "dashed", "dotted", "dash-dot", "points")
+DASHES = ("solid", "dashed", "dotted", "dash-dot", "points", "squares")
 SCALES = ("linear", "log")
 
 _DIGITS = 6

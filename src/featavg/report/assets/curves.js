@@ -1,6 +1,10 @@
 // Curves with one slider: drag it, or the picture, and every curve is read off at that place.
-const MARGIN = { left: 56, right: 14, top: 30, bottom: 44 };
-const DASHES = { solid: "", dashed: "8 5", dotted: "2 4", "dash-dot": "9 4 2 4", points: "" };
+const MARGIN = { left: 56, right: 26, top: 30, bottom: 44 };
+const DASHES = { solid: "", dashed: "8 5", dotted: "2 4", "dash-dot": "9 4 2 4", points: "", squares: "" };
+const MARKERS = {
+  points: (parent, x, y, name) => draw(parent, "circle", { class: name, cx: x, cy: y, r: 3.5 }),
+  squares: (parent, x, y, name) => draw(parent, "rect", { class: name, x: x - 3, y: y - 3, width: 6, height: 6 }),
+};
 
 function drawCurves(container, view) {
   const stops = stopsOf(view);
@@ -145,7 +149,7 @@ function ticks({ low, high, log }, most) {
 }
 
 function drawAxes(svg, frame, view, panel) {
-  for (const { at, text } of ticks(frame.ys, 5)) {
+  for (const { at, text } of ticks(frame.ys, 6)) {
     draw(svg, "path", { class: "grid", d: `M${MARGIN.left} ${frame.y(at)}H${frame.width - MARGIN.right}` });
     draw(svg, "text", { class: "tick end", x: MARGIN.left - 8, y: frame.y(at) }, text);
   }
@@ -167,8 +171,8 @@ function drawAxes(svg, frame, view, panel) {
 function drawLine(svg, frame, line) {
   const points = line.x.map((x, i) => ({ x: frame.x(x), y: frame.y(line.mean[i]), i })).filter(({ x }) => x !== null && x <= frame.width - MARGIN.right + 0.5);
   const seen = points.filter(({ y }) => y !== null);
-  if (line.dash === "points") {
-    for (const { x, y } of seen) draw(svg, "circle", { class: `open role-${line.role}`, cx: x, cy: y, r: 3.5 });
+  if (line.dash in MARKERS) {
+    for (const { x, y } of seen) MARKERS[line.dash](svg, x, y, `open role-${line.role}`);
     return;
   }
   if (line.std) {
@@ -191,7 +195,7 @@ function swatch(line) {
   svg.setAttribute("class", "swatch");
   svg.setAttribute("viewBox", "0 0 34 12");
   svg.setAttribute("aria-hidden", "true");
-  if (line.dash === "points") draw(svg, "circle", { class: `open role-${line.role}`, cx: 17, cy: 6, r: 3.5 });
+  if (line.dash in MARKERS) MARKERS[line.dash](svg, 17, 6, `open role-${line.role}`);
   else draw(svg, "path", { class: `line role-${line.role}`, d: "M1 6H33", "stroke-dasharray": DASHES[line.dash] });
   return svg;
 }

@@ -14,7 +14,7 @@ function viridis(share) {
 }
 
 function drawHeatMaps(container, view) {
-  const panels = make("div", { class: "panels" });
+  const panels = make("div", { class: "panels maps" });
   const maps = view.panels.map((matrix) => heatMap(panels, view, matrix, (r, c) => choose(r, c)));
   let frame = view.frames.length - 1;
   let chosen = [0, 0];
@@ -139,7 +139,7 @@ function axes(svg, view, rows, columns, left, rowName, columnName) {
 function colourScale(view) {
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("class", "colour-scale");
-  svg.setAttribute("viewBox", "0 0 260 20");
+  svg.setAttribute("viewBox", "0 0 360 20");
   svg.setAttribute("aria-hidden", "true");
   for (let i = 0; i < 40; i++) draw(svg, "rect", { x: 40 + i * 4, y: 4, width: 4.5, height: 12, fill: viridis(i / 39) });
   draw(svg, "text", { class: "tick end", x: 34, y: 10 }, short(view.low));
