@@ -17,20 +17,20 @@ class DamagedError(InputError):
 
 def read_bytes(path: Path, *, most: int) -> bytes:
     """Return the content of an ordinary file of at most `most` bytes, without following a link."""
-    # not waiting for a writer, should it be a named pipe
+    if path.is_symlink():
+        raise DamagedError(f"{path.name} must be a file and is a link")
+    # should it have become a link since, or be a pipe whose writer one could wait for
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        if path.is_symlink():
-            raise DamagedError(f"{path.name} must be a file and is a link")
         with os.fdopen(os.open(path, flags), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise DamagedError(f"{path.name} must be an ordinary file")
-            content = file.read(most + 1)
+            ordinary = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            content = file.read(most + 1) if ordinary else b""
     except FileNotFoundError as error:
         raise DamagedError(f"{path.name} is missing") from error
-    except (OSError, ValueError) as error:  # a ValueError is a name with a NUL
+    except OSError as error:
         raise DamagedError(f"{path.name} cannot be read") from error
+    if not ordinary:
+        raise DamagedError(f"{path.name} must be an ordinary file")
     if len(content) > most:
         raise DamagedError(f"{path.name} is larger than {most / 1e6:.3g} MB")
     return content

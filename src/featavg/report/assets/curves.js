@@ -114,7 +114,7 @@ function rangeOf(panel) {
   let high = Math.max(...usable);
   if (!usable.length) [low, high] = log ? [0.1, 1] : [0, 1];
   if (log) return [low / 1.3, high * 1.3];
-  if (low > 0 && low < 0.7 * high) low = 0;
+  if (low > 0 && low < 0.9 * high) low = 0;
   const space = (high - low || Math.abs(high) || 1) * 0.05;
   return [low === 0 ? 0 : low - space, high + space];
 }
