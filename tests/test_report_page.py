@@ -240,7 +240,7 @@ def test_a_missing_seed_and_other_versions_of_a_seed_are_said(tmp_path):
     (folder / "seeds" / "0.json").unlink()
     (folder / "seeds" / "1.json").write_text('{"seconds": 1, "versions": {"numpy": "1.99"}}')
     text = " ".join(Page(write_report(tmp_path).path).text.split())
-    assert "seeds/0.json is missing or damaged" in text
+    assert "seed 0 0.json is missing" in text
     assert "other versions: numpy 1.99" in text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,9 @@ class SavedSeed:
     """What is known of one seed; its versions where they are not those of the run."""
 
     seed: int
-    seconds: float | None
-    versions: Mapping[str, str]
+    seconds: float | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -195,18 +196,18 @@ def _views(folder: Path) -> tuple[tuple[View, ...], tuple[str, ...]]:
 
 
 def _seed(folder: Path, seed: int, versions: Mapping[str, str]) -> SavedSeed:
+    if (folder / "seeds").is_symlink():
+        return SavedSeed(seed, remark="seeds is a link, which is not followed")
+    if not (folder / "seeds").is_dir():  # a sweep keeps no file for a seed
+        return SavedSeed(seed)
     try:
-        # a link in place of the folder would lead out of it
-        if (folder / "seeds").is_symlink():
-            raise DamagedError("seeds is a link")
         about = read_json(folder / "seeds" / f"{seed}.json", most=_MOST_JSON)
         item = _object(about, "a seed")
         own = _versions(item.get("versions"))
-        return SavedSeed(
-            seed, _number(item.get("seconds"), "seconds"), {} if own == versions else own
-        )
-    except InputError:
-        return SavedSeed(seed, None, {})
+        seconds = _number(item.get("seconds"), "seconds")
+        return SavedSeed(seed, seconds, {} if own == versions else own)
+    except InputError as error:
+        return SavedSeed(seed, remark=str(error))
 
 
 def _row(data: Any) -> Row:
