@@ -1,4 +1,4 @@
-"""The command line: `featavg list`, `run`, `theory`, `reproduce`, `report` and `data`."""
+"""The command line: `featavg list`, `run`, `theory`, `reproduce`, `report`, `data` and `sweep`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from featavg._checks import choice
 from featavg.experiments import REGISTRY, Experiment, Run, run
 from featavg.experiments.ledger import entries
 from featavg.experiments.store import to_json, write_atomically
-from featavg.report.command_line import add_command as add_report_command
+from featavg.report import command as report_command
 from featavg.report.tables import data_table, experiment_table, ledger_table, outcome_table
+from featavg.sweeps import command as sweep_command
 from featavg.vision import datasets
 
 OK, NOT_REPRODUCED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     except KeyboardInterrupt:
         print(
-            "featavg: interrupted; finished seeds are kept, and the same command (without "
+            "featavg: interrupted; what is finished is kept, and the same command (without "
             "--fresh) continues.",
             file=sys.stderr,
         )
@@ -120,8 +121,9 @@ def _build_parser() -> _Parser:
     )
     _add_run_options(reproducing)
     reproducing.set_defaults(command=_reproduce)
-    add_report_command(commands)
+    report_command.add_parser(commands, report_command.run)
     _add_data(commands)
+    sweep_command.add_parser(commands, sweep_command.run)
     return parser
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from featavg.experiments import (
     ablations,
+    averaging,
     figure1,
     figure2,
     figure2_embeddings,
@@ -14,6 +15,7 @@ from featavg.experiments import (
     margin_mnist,
     margins,
     minvidal,
+    phase,
     scaling,
     theorem,
 )
@@ -30,12 +32,14 @@ REGISTRY: dict[str, Experiment] = {
         *figure3_images.EXPERIMENTS,
         *ablations.EXPERIMENTS,
         figure10.EXPERIMENT,
+        averaging.EXPERIMENT,
         ledger.EXPERIMENT,
         theorem.EXPERIMENT,
         scaling.EXPERIMENT,
         margins.EXPERIMENT,
         margin_mnist.EXPERIMENT,
         minvidal.EXPERIMENT,
+        *phase.EXPERIMENTS,
     )
 }
 """Every experiment by its id, in the order of the paper."""

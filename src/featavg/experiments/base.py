@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from featavg.experiments.views import View
+    from featavg.sweeps.design import Design
 
 Measurements = Mapping[str, Any]
 """What one seed measured: a name and a number or array for each quantity."""
@@ -143,6 +144,11 @@ class Experiment:
         Whether it is a figure of the paper that `featavg reproduce` runs.
     data : str, optional
         The image data set it reads; such an experiment also needs the extra ``vision``.
+    data_fields : tuple of str
+        The parameters that its data follow from: a sweep runs those that share them together.
+    design : callable, optional
+        ``design(parameters, seeds)`` returns a `featavg.sweeps.Design`: then `measure` takes, in
+        place of a seed, the rows that the sweep found for it.
     """
 
     id: str
@@ -150,7 +156,7 @@ class Experiment:
     paper: str
     parameters: Any
     quick: Any
-    measure: Callable[[Any, int], Measurements]
+    measure: Callable[[Any, Any], Measurements]
     expects: Callable[[Any], Sequence[Expectation]]
     table: Callable[[Any, Results], Table]
     plot: Callable[[Any, Results], Figure]
@@ -161,6 +167,8 @@ class Experiment:
     revision: int = 1
     in_reproduce: bool = True
     data: str | None = None
+    data_fields: tuple[str, ...] = ()
+    design: Callable[[Any, int], Design] | None = None
 
     def describe(self, parameters: Any) -> dict[str, Any]:
         """Return what identifies a run: the experiment, its revision and its parameters."""

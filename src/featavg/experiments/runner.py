@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from featavg import _checks
+from featavg._checks import FloatArray
 from featavg.experiments.base import Experiment, Outcome, Results
 from featavg.experiments.store import RunFolder, scalar_table, versions
 from featavg.experiments.views import plain
 from featavg.progress import ProgressReporter
+
+if TYPE_CHECKING:
+    from featavg.sweeps.design import Design
+
+_SECONDS_BETWEEN_PICTURES = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +96,12 @@ def run(
     folder = RunFolder(Path(out) / experiment.id / experiment.key(parameters))
     folder.check_writable()
 
+    if experiment.design is not None:
+        if fresh:
+            shutil.rmtree(folder.path / "sweep", ignore_errors=True)
+        design = experiment.design(parameters, seeds)
+        swept = _swept(experiment, parameters, design, folder, progress)
+        return _finish(experiment, parameters, folder, *swept)
     per_seed, seconds, reused = [], 0.0, 0
     with ProgressReporter(experiment.id, seeds, enabled=progress) as reporter:
         for seed in range(seeds):
@@ -105,6 +118,18 @@ def run(
             seconds += saved[1]
             reporter.advance()
 
+    return _finish(experiment, parameters, folder, per_seed, seconds, reused)
+
+
+def _finish(
+    experiment: Experiment,
+    parameters: Any,
+    folder: RunFolder,
+    per_seed: list[dict[str, FloatArray]],
+    seconds: float,
+    reused: int,
+) -> Run:
+    """Judge what was measured, and write everything that follows from it."""
     results = {name: np.stack([m[name] for m in per_seed]) for name in per_seed[0]}
     outcomes = tuple(e.judge(results) for e in experiment.expects(parameters))
     finished = Run(experiment, parameters, folder.path, results, outcomes, seconds, reused)
@@ -117,3 +142,29 @@ def run(
     folder.save_json("provenance.json", {"versions": versions(), "seconds": seconds})
     folder.save_figure(experiment.plot(parameters, results))
     return finished
+
+
+def _swept(
+    experiment: Experiment, parameters: Any, design: Design, folder: RunFolder, progress: bool
+) -> tuple[list[dict[str, FloatArray]], float, int]:
+    """Measure by a sweep, drawing the picture as it fills in."""
+    from featavg.sweeps import Progress, sweep
+
+    started = drawn = time.perf_counter()
+
+    def per_seed(rows: list[dict[str, Any]]) -> list[dict[str, FloatArray]]:
+        parts = [[row for row in rows if row["seed"] == seed] for seed in range(design.seeds)]
+        measured = [experiment.measure(parameters, part) for part in parts]
+        return [{name: np.asarray(value) for name, value in m.items()} for m in measured]
+
+    def draw(now: Progress) -> None:
+        nonlocal drawn
+        if time.perf_counter() - drawn > _SECONDS_BETWEEN_PICTURES:
+            measured = per_seed([now.store.rows[j.id] for j in now.jobs if j.id in now.store.rows])
+            results = {name: np.stack([m[name] for m in measured]) for name in measured[0]}
+            folder.save_figure(experiment.plot(parameters, results))
+            drawn = time.perf_counter()
+
+    folder.save_json("parameters.json", experiment.describe(parameters))
+    found = sweep(design, folder.path / "sweep", progress=progress, watch=draw)
+    return per_seed(found.to_pylist()), time.perf_counter() - started, 0

@@ -99,10 +99,19 @@ class SyntheticSetting:
         self, seed: int, *, dtype: str = "float64", progress: bool = False
     ) -> tuple[Trajectory, Sample]:
         """Train the 2-class network alone, the same one as `train`; return it and fresh points."""
-        data, coarse, *_ = np.random.default_rng(seed).spawn(4)
+        train, test = self.draw(seed, dtype=dtype)
+        return self.train_coarse_on(train, seed, progress=progress), test
+
+    def draw(self, seed: int, *, dtype: str = "float64") -> tuple[Sample, Sample]:
+        """Return the training points and the fresh points of a seed."""
+        data, *_ = np.random.default_rng(seed).spawn(4)
         train = self.law.sample(self.samples, rng=data, dtype=dtype)
-        test = train.fresh(self.test_samples, rng=data)
-        return self._descend(self._binary(train, coarse), train, progress=progress), test
+        return train, train.fresh(self.test_samples, rng=data)
+
+    def train_coarse_on(self, train: Sample, seed: int, *, progress: bool = False) -> Trajectory:
+        """Train the 2-class network of a seed on points that were drawn already."""
+        _, coarse, *_ = np.random.default_rng(seed).spawn(4)
+        return self._descend(self._binary(train, coarse), train, progress=progress)
 
     def _binary(self, train: Sample, rng: np.random.Generator) -> BinaryNet:
         return BinaryNet.init(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 
-def add_command(commands: Any) -> None:
+def add_parser(commands: Any, command: Callable[[argparse.Namespace], int]) -> None:
     """Add the command to the subparsers of the command line."""
     parser = commands.add_parser(
         "report",
@@ -30,10 +31,11 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="what to write (default: report.html in DIR)"
     )
-    parser.set_defaults(command=_make)
+    parser.set_defaults(command=command)
 
 
-def _make(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Write the page, and say what is on it."""
     from featavg.report.page import write_report
 
     written = write_report(options.folder, options.out)

@@ -1,0 +1,358 @@
+"""Phase diagrams: where in the space of hyper-parameters coarse labels teach averages.
+
+The ablations of the paper look at three points on each of five lines. Here whole planes are swept;
+the paper's points, and what theory says of the border where it says anything, are drawn on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from featavg import _checks
+from featavg._checks import FloatArray
+from featavg.experiments import averaging
+from featavg.experiments.base import (
+    Expectation,
+    Experiment,
+    Measurements,
+    Results,
+    Table,
+    parameter,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from featavg.sweeps.design import Design
+
+_SHOWN = ("index", "radius_over_theory")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One axis of a diagram.
+
+    `names` are the parameters it sets, `low` and `high` its ends; `shown` turns a value of the
+    parameter into what the axis shows (σ into α/σ).
+    """
+
+    names: str
+    label: str
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+    shown: Callable[[float], float] = float
+
+    def values(self, count: int) -> list[float]:
+        """Return at most `count` different values, evenly spaced."""
+        space = np.geomspace if self.log else np.linspace
+        values = [float(f"{value:.6g}") for value in space(self.low, self.high, count)]
+        return sorted({round(value) for value in values}) if self.whole else values
+
+
+@dataclass(frozen=True)
+class Border:
+    """A line that theory draws, as points in the units of the axes, and where it comes from."""
+
+    label: str
+    line: Callable[[Any, FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """What one diagram varies, and what is drawn on it."""
+
+    x: Side
+    y: Side
+    paper: tuple[tuple[float, float], ...] = ()
+    borders: tuple[Border, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(averaging.Parameters):
+    """The setting of Section 6.1, of which two hyper-parameters are varied."""
+
+    diagram: ClassVar[Diagram]
+    test_samples: int = parameter(20, "the number of fresh points that radii are the median of")
+    max_nodes: int = parameter(200, "how long the exact radius of a point is searched for")
+    grid: int = parameter(40, "values of each of the two hyper-parameters")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _checks.count("grid", self.grid, minimum=2)
+
+
+def design(parameters: Parameters, seeds: int) -> Design:
+    """Return the grid."""
+    from featavg.sweeps.design import Design
+
+    varied = parameters.diagram
+    axes = {side.names: side.values(parameters.grid) for side in (varied.x, varied.y)}
+    taken = {name for names in axes for name in names.split("+")}
+    usual = averaging.EXPERIMENT.parameters
+    fixed = {
+        f.name: getattr(parameters, f.name)
+        for f in fields(usual)
+        if f.name not in taken and getattr(parameters, f.name) != getattr(usual, f.name)
+    }
+    return Design.of(averaging.EXPERIMENT, axes=axes, fixed=fixed, seeds=seeds)
+
+
+def measure(parameters: Parameters, rows: Sequence[dict[str, Any]]) -> Measurements:
+    """Arrange the runs of one seed as matrices; NaN where a run failed or is still missing."""
+    x, y = (
+        {value: i for i, value in enumerate(side.values(parameters.grid))}
+        for side in (parameters.diagram.x, parameters.diagram.y)
+    )
+    names = ("index", "radius", "radius_over_theory", "radius_over_decoupled", "accuracy", "exact")
+    found = {name: np.full((len(y), len(x)), np.nan) for name in names}
+    for row in rows:
+        if row["status"] == "done":
+            i, j = y[row[parameters.diagram.y.names]], x[row[parameters.diagram.x.names]]
+            for name in names:
+                found[name][i, j] = row[name]
+    done = np.isfinite(found["index"])
+    averages = float((found["index"][done] >= 0.9).mean()) if done.any() else np.nan
+    return {**found, "finished": float(done.mean()), "averages": averages}
+
+
+def expects(_: Parameters) -> list[Expectation]:
+    """Return what a diagram needs to be usable."""
+    least = 0.5  # runs may fail where the learning rate is too large for anything
+    return [
+        Expectation("share of the runs that are finished", "finished", low=least),
+        Expectation("share of them that averages (index ≥ 0.9)", "averages"),
+    ]
+
+
+def conclude(_: Parameters, results: Results) -> str:
+    """Say how much of the plane averages, and whether anything else was more robust."""
+    index, radius = (np.nanmean(results[name], axis=0) for name in ("index", "radius_over_theory"))
+    averaging_share = float((index >= 0.9).sum() / np.isfinite(index).sum())
+    other = radius[index < 0.9]
+    text = f"{averaging_share:.0%} of the plane averages (index at least 0.9)."
+    if len(other):
+        text += (
+            f" Elsewhere the median radius is {np.nanmin(other):.2f} to {np.nanmax(other):.2f} "
+            "times that of averaged features."
+        )
+    return text
+
+
+def table(parameters: Parameters, results: Results) -> Table:
+    """Return every cell of every seed."""
+    diagram = parameters.diagram
+    x, y = diagram.x.values(parameters.grid), diagram.y.values(parameters.grid)
+    names = ("index", "radius", "radius_over_theory", "radius_over_decoupled", "accuracy", "exact")
+    rows = [
+        (int(seed), x[j], y[i], *(float(results[name][seed, i, j]) for name in names))
+        for seed, i, j in np.ndindex(results["index"].shape)
+    ]
+    return Table(("seed", diagram.x.names, diagram.y.names, *names), rows)
+
+
+def plot(parameters: Parameters, results: Results) -> Figure:
+    """Draw the averaging index and the radius over the plane, means over seeds."""
+    from featavg.report import plots
+
+    titles = {
+        "index": "averaging index",
+        "radius_over_theory": "median exact radius, over that of averages",
+    }
+    with plots.style():
+        figure, panels = plots.new_figure(13, 5.4, columns=2)
+        for panel, name in zip(panels, _SHOWN, strict=True):
+            _map(figure, panel, parameters, results[name], titles[name])
+        seeds = len(results["index"])
+        finished = results["finished"].mean()
+        figure.suptitle(
+            f"{seeds} seed{'s' * (seeds > 1)}"
+            + (f", {finished:.0%} of the runs finished" if finished < 1 else "")
+        )
+    return figure
+
+
+def _map(
+    figure: Figure, panel: Axes, parameters: Parameters, values: FloatArray, title: str
+) -> None:
+    from featavg.report import plots
+
+    diagram = parameters.diagram
+    x, y = (
+        np.array([side.shown(value) for value in side.values(parameters.grid)])
+        for side in (diagram.x, diagram.y)
+    )
+    known = np.isfinite(values)
+    sums = np.where(known, values, 0).sum(axis=0)
+    mean = np.where(known.any(axis=0), sums / np.maximum(known.sum(axis=0), 1), np.nan)
+    is_index = title == "averaging index"
+    scale = {"vmin": 0, "vmax": 1} if is_index else {"vmin": 0, "vmax": 2.3}
+    panel.set_facecolor("0.85")  # where there is nothing
+    picture = panel.pcolormesh(
+        x,
+        y,
+        mean,
+        cmap="viridis" if is_index else "cividis",
+        shading="nearest",
+        **scale,
+        rasterized=True,
+    )
+    figure.colorbar(picture, ax=panel, shrink=0.9)
+    if is_index and np.isfinite(mean).all() and np.ptp(mean) > 0.02:
+        lines = panel.contour(x, y, mean, levels=[0.5, 0.9], colors="white", linewidths=1)
+        panel.clabel(lines, fontsize=8)
+    limits = {"xlim": panel.get_xlim(), "ylim": panel.get_ylim()}
+    for border, style in zip(diagram.borders, ("--", ":"), strict=False):
+        line = border.line(parameters, x)
+        panel.plot(x, line, style, color=plots.COARSE, linewidth=1.8, label=border.label)
+    if diagram.paper:
+        points = np.array(diagram.paper)
+        panel.plot(
+            points[:, 0],
+            points[:, 1],
+            "o",
+            color="white",
+            markeredgecolor="black",
+            label="the paper's ablations",
+            clip_on=False,
+        )
+    panel.set(
+        title=title,
+        xlabel=diagram.x.label,
+        ylabel=diagram.y.label,
+        xscale="log" if diagram.x.log else "linear",
+        yscale="log" if diagram.y.log else "linear",
+    )
+    panel.set(**limits)
+    if diagram.paper or diagram.borders:
+        panel.legend(fontsize=8, loc="lower left", framealpha=0.9, frameon=True)
+
+
+def _largest_curvature(parameters: Parameters) -> float:
+    r"""Return the largest eigenvalue of K/n, with the means :math:`\alpha^2 d` and noise in it.
+
+    The points of k orthogonal clusters have the covariance :math:`\alpha^2 \mu\mu^T/k` for each
+    centre plus noise, whose sample part has the largest eigenvalue
+    :math:`\sigma^2 (1 + \sqrt{d/n})^2`.
+    """
+    d, n, k = parameters.dim, parameters.samples, parameters.clusters
+    ratio: float = parameters.signal**2 * d / k
+    return ratio + parameters.noise**2 * (1 + np.sqrt(d / n)) ** 2
+
+
+def _stable(parameters: Parameters, x: FloatArray) -> FloatArray:
+    """Return where η = 2/L, with L the curvature of the loss: a vertical line."""
+    rate = 2 * 2 * parameters.width / _largest_curvature(parameters)
+    return np.where(x < rate, np.nan, np.geomspace(1e-12, 1e12, len(x)))
+
+
+def _forgotten(parameters: Parameters, x: FloatArray) -> FloatArray:
+    r"""Return the scale at which the initial weight is as long as what it learns in T steps.
+
+    The initial weight has the norm :math:`\sigma_w\sqrt d`. While the loss is still flat, a neuron
+    moves by :math:`\frac{\eta T}{2m}\,\|\frac1n\sum_{i: y_i=+1} x_i\|`, which for p of k clusters
+    is :math:`\frac{\eta T}{2m}\,\frac{\alpha\sqrt{p d}}{k}`.
+    """
+    positive = len(parameters.law.positive_clusters)
+    learned = x * parameters.steps / (2 * parameters.width)
+    return learned * parameters.signal * np.sqrt(positive) / parameters.clusters
+
+
+def _snr(noise: float) -> float:
+    return 1 / noise
+
+
+_RATE = Side("learning_rate", "learning rate η", 1e-5, 10, log=True)
+_INIT = Side(
+    "weight_scale+bias_scale", "initial weights $\\sigma_w = \\sigma_b$", 1e-6, 0.1, log=True
+)
+_NOISE = Side("noise", "signal-to-noise ratio α/σ", 0.2, 5, log=True, shown=_snr)
+_COSINE = Side("cosine", "cosine between centres", 0, 0.9)
+_CLUSTERS = Side("clusters", "clusters k", 4, 43, whole=True)
+_WIDTH = Side("width", "neurons m on each side", 1, 40, whole=True)
+_SAMPLES = Side("samples", "training points n", 20, 1000, log=True, whole=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningRateInit(Parameters):
+    """Learning rate and initial weights."""
+
+    diagram = Diagram(
+        _RATE,
+        _INIT,
+        paper=((1e-2, 1e-5), (1e-3, 1e-5), (1e-4, 1e-5), (1e-3, 1e-3), (1e-3, 1e-4)),
+        borders=(
+            Border("initial weight as long as what is learned", _forgotten),
+            Border("η = 2/L, the edge of stability", _stable),
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnrCosine(Parameters):
+    """Signal-to-noise ratio and the cosine between centres."""
+
+    diagram = Diagram(
+        _NOISE, _COSINE, paper=((0.5, 0), (1, 0), (2, 0), (1, 1e-5), (1, 1e-3), (1, 0.09))
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClustersWidth(Parameters):
+    """Clusters and neurons."""
+
+    diagram = Diagram(_CLUSTERS, _WIDTH, paper=((10, 5),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClustersSamples(Parameters):
+    """Clusters and training points."""
+
+    diagram = Diagram(
+        _CLUSTERS,
+        _SAMPLES,
+        paper=((10, 1000),),
+        borders=(Border("n = k log k: every cluster is seen", lambda _, k: k * np.log(k)),),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imbalance(Parameters):
+    """Positive among 40 clusters, and the signal-to-noise ratio."""
+
+    clusters: int = parameter(40, "k, the number of clusters")
+    diagram = Diagram(_NOISE, Side("positive", "positive clusters of k", 1, 39, whole=True))
+
+
+def _phase(name: str, title: str, kind: type[Parameters], **quick: Any) -> Experiment:
+    return Experiment(
+        id=f"phase-{name}",
+        title=title,
+        paper="none, an extension of Figures 5 to 9",
+        parameters=kind(),
+        quick=replace(kind(), **{"grid": 20, "test_samples": 10, **quick}),
+        measure=measure,
+        expects=expects,
+        table=table,
+        plot=plot,
+        conclude=conclude,
+        seeds=3,
+        quick_seeds=1,
+        in_reproduce=False,
+        design=design,
+    )
+
+
+EXPERIMENTS = (
+    _phase("learning-rate-init", "Where averaging ends: η × initial weights", LearningRateInit),
+    _phase("snr-cosine", "Where averaging ends: noise × angle", SnrCosine, samples=500),
+    _phase("clusters-width", "Where averaging ends: clusters × neurons", ClustersWidth),
+    _phase("clusters-samples", "Where averaging ends: clusters × points", ClustersSamples),
+    _phase("imbalance", "Where averaging ends: unequal sides × noise", Imbalance, samples=500),
+)
