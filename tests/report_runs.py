@@ -1,8 +1,9 @@
-"""Run folders as they come from elsewhere: made by hand, with whatever is asked for in them."""
+"""Run folders made by hand, with whatever is asked for in them, and the pages made of them."""
 
 from __future__ import annotations
 
 import json
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -56,3 +57,24 @@ def run_folder(
     for name, value in files.items():
         (folder / name).write_text(json.dumps(value), encoding="utf-8")
     return folder
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: its elements, and its text."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.source = path.read_text(encoding="utf-8")
+        self.feed(self.source)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self.text += " "
+
+    def handle_data(self, data):
+        self.text += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]

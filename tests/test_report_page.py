@@ -1,11 +1,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from dataclasses import fields, replace
-from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,31 +16,10 @@ from featavg.report.images import smallest_image
 from featavg.report.page import write_report
 from featavg.report.rerun import command
 from featavg.report.saved import find_runs
-from report_runs import expectation, run_folder
+from report_runs import Page, expectation, run_folder
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>\"'&{{ 7 * 7 }}"
 CURVE = [{"kind": "curves", "title": "t", "x": "x", "x_scale": "linear", "start": None, "note": ""}]
-
-
-class Page(HTMLParser):
-    """What a browser would make of a page: its elements, and its text."""
-
-    def __init__(self, path: Path):
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.source = path.read_text(encoding="utf-8")
-        self.feed(self.source)
-
-    def handle_starttag(self, tag, attributes):
-        self.elements.append((tag, dict(attributes)))
-        self.text += " "
-
-    def handle_data(self, data):
-        self.text += data
-
-    def all(self, tag):
-        return [attributes for name, attributes in self.elements if name == tag]
 
 
 def svg(extra: str = "") -> str:
@@ -114,7 +90,9 @@ def test_every_text_of_a_run_is_only_text(tmp_path):
             {"kind": "claims", "title": HOSTILE, "note": HOSTILE, "claims": [claim]},
         ],
     )
-    (tmp_path / "<img src=x onerror=alert(3)>" / "a").mkdir(parents=True)
+    strange = tmp_path / "<img src=x onerror=alert(3)>" / "a"
+    strange.mkdir(parents=True)
+    (strange / "parameters.json").touch()
     shown = Page(write_report(tmp_path).path)
     assert [s.get("type") for s in shown.all("script")] == ["application/json", None]
     assert shown.all("img") == []
@@ -134,114 +112,6 @@ def test_policy_allows_our_style_our_script_and_nothing_from_the_network(tmp_pat
     assert "unsafe" not in policy
     assert "http" not in policy
     assert "*" not in policy
-
-
-def truncate(folder):
-    path = folder / "summary.json"
-    path.write_bytes(path.read_bytes()[:-20])
-
-
-def not_a_number(folder):
-    (folder / "provenance.json").write_text('{"versions": {}, "seconds": NaN}')
-
-
-def nested(folder):
-    (folder / "summary.json").write_text("[" * 100_000 + "]" * 100_000)
-
-
-def unfinished(folder):
-    (folder / "summary.json").unlink()
-
-
-def other_parameters(folder):
-    path = folder / "parameters.json"
-    path.write_text(path.read_text().replace("7", "8"))
-
-
-def large(folder):
-    (folder / "summary.json").write_text('"' + "x" * 1_000_001 + '"')
-
-
-def pipe(folder):
-    (folder / "summary.json").unlink()
-    os.mkfifo(folder / "summary.json")
-
-
-def link_out(folder):
-    secret = folder.parent.parent.parent / "secret.json"
-    secret.write_text((folder / "provenance.json").read_text().replace("3.11", "SECRET"))
-    (folder / "provenance.json").unlink()
-    (folder / "provenance.json").symlink_to(secret)
-
-
-def linked_folder(folder):
-    outside = folder.parent.parent.parent / "outside"
-    folder.rename(outside)
-    folder.symlink_to(outside)
-
-
-def linked_experiment(folder):
-    outside = folder.parent.parent.parent / "outside"
-    folder.parent.rename(outside)
-    folder.parent.symlink_to(outside)
-
-
-def renamed(folder):
-    folder.rename(folder.with_name("0123456789ab"))
-
-
-def wrong_type(folder):
-    path = folder / "summary.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"expectations": [["holds"]]}))
-
-
-def huge_number(folder):
-    path = folder / "summary.json"
-    text = path.read_text().replace("0.9852", "1" + "0" * 400)
-    path.write_text(text)
-
-
-@pytest.mark.parametrize(
-    ("damage", "reason"),
-    [
-        (truncate, "summary.json is not valid JSON"),
-        (not_a_number, "provenance.json is not valid JSON"),
-        (nested, "summary.json is not valid JSON"),
-        (unfinished, "not finished"),
-        (other_parameters, "does not belong to its parameters"),
-        (large, "summary.json is larger than 1 MB"),
-        (pipe, "summary.json is missing"),
-        (link_out, "provenance.json must be a file and is a link"),
-        (linked_folder, "a link, which is not followed"),
-        (linked_experiment, "a link, which is not followed"),
-        (renamed, "does not belong to its parameters"),
-        (wrong_type, "must hold an object"),
-        (huge_number, "mean must be a number"),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_a_damaged_run_is_named_and_the_others_are_shown(damage, reason, tmp_path, capsys):
-    good = run_folder(tmp_path / "runs", "figure1")
-    damage(run_folder(tmp_path / "runs"))
-    runs, unreadable = find_runs(tmp_path / "runs")
-    assert [run.folder for run in runs] == [good]
-    assert len(unreadable) == 1
-    assert unreadable[0].name.startswith("figure2-synthetic")
-    assert reason in unreadable[0].reason
-    assert cli.main(["report", str(tmp_path / "runs")]) == 0
-    shown = Page(tmp_path / "runs" / "report.html").text
-    assert unreadable[0].reason in shown
-    assert "SECRET" not in shown
-    assert reason in capsys.readouterr().err
-
-
-def test_a_missing_seed_and_other_versions_of_a_seed_are_said(tmp_path):
-    folder = run_folder(tmp_path)
-    (folder / "seeds" / "0.json").unlink()
-    (folder / "seeds" / "1.json").write_text('{"seconds": 1, "versions": {"numpy": "1.99"}}')
-    text = " ".join(Page(write_report(tmp_path).path).text.split())
-    assert "seed 0 0.json is missing" in text
-    assert "other versions: numpy 1.99" in text
 
 
 @pytest.mark.parametrize(
@@ -343,6 +213,14 @@ def test_figures_that_would_make_the_page_too_large_are_linked_to(tmp_path, monk
     with pytest.raises(InputError, match="a report must be smaller than"):
         write_report(tmp_path)
     assert written.path.stat().st_size == written.size  # the old page is still there, whole
+
+
+def test_a_run_of_an_older_revision_is_said_to_be_one(tmp_path):
+    experiment = REGISTRY["figure3-synthetic"]
+    parameters = experiment.describe(experiment.parameters)["parameters"]
+    run_folder(tmp_path, experiment.id, parameters=parameters)
+    assert experiment.revision == 2
+    assert "made by revision 1 of the experiment" in Page(write_report(tmp_path).path).text
 
 
 def test_a_folder_without_runs_is_refused_in_one_sentence(tmp_path, capsys):

@@ -137,6 +137,7 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
         "setting": setting,
         "differences": [] if setting == "the paper's setting" else _differences(run),
         "command": command(run),
+        "revision_now": run.revision if experiment is None else experiment.revision,
         "links": [(name, _address(run.folder / name, beside)) for name in run.files],
         "image": image,
         "has_figure": any(name.startswith("figure.") for name in run.files),

@@ -107,6 +107,8 @@ def find_runs(root: Path) -> tuple[list[SavedRun], list[Unreadable]]:
     unreadable: list[Unreadable] = []
     for place in subfolders(root):
         for folder in [place] if place.is_symlink() else subfolders(place):
+            if not _looks_like_a_run(folder):
+                continue
             name = folder.relative_to(root).as_posix()
             try:
                 if len(runs) == _MOST_RUNS:
@@ -117,6 +119,12 @@ def find_runs(root: Path) -> tuple[list[SavedRun], list[Unreadable]]:
     order = {name: position for position, name in enumerate(REGISTRY)}
     runs.sort(key=lambda r: (order.get(r.experiment, len(order)), r.experiment, _rank(r), r.key))
     return runs, unreadable
+
+
+def _looks_like_a_run(folder: Path) -> bool:
+    """Return whether this is meant to be a run: other folders are nobody's damage."""
+    named = _KEY.fullmatch(folder.name) is not None
+    return named or folder.is_symlink() or is_file(folder / "parameters.json")
 
 
 def _rank(run: SavedRun) -> int:
