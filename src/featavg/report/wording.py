@@ -22,15 +22,14 @@ def number(value: float | None, *, digits: int | None = None) -> str:
 
     Examples
     --------
-    >>> number(0.44341), number(17.43), number(2.5e-13), number(None)
-    ('0.443', '17.4', '2.5·10⁻¹³', '–')
+    >>> number(0.44341), number(17.43), number(9.97e-13), number(None)
+    ('0.443', '17.4', '1·10⁻¹²', '–')
     """
     if value is None:
         return "–"
     if value != 0 and not 5e-4 <= abs(value) < 1e6:
-        exponent = math.floor(math.log10(abs(value)))
-        mantissa = f"{value / 10.0**exponent:.2g}" if exponent > -300 else "1"
-        return f"{mantissa}·10{str(exponent).translate(_SUPERSCRIPTS)}"
+        mantissa, exponent = f"{value:.1e}".split("e")
+        return f"{float(mantissa):g}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
     digits = _digits(value) if digits is None else digits
     text = f"{value:,.{digits}f}"
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text

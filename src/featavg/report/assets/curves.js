@@ -89,7 +89,7 @@ function curvePanel(parent, view, panel, drag) {
 
 // The point of a curve at x, or the nearest one it has; none beyond its ends.
 function valueAt(line, x, scale) {
-  const known = line.x.map((place, index) => ({ place, index })).filter(({ place, index }) => place !== null && line.mean[index] !== null);
+  const known = line.x.map((place, index) => ({ place, index })).filter(({ place, index }) => place !== null && (scale !== "log" || place > 0) && line.mean[index] !== null);
   if (!known.length || x < known[0].place * (1 - 1e-9) - 1e-12 || x > known.at(-1).place * (1 + 1e-9) + 1e-12) return null;
   const best = known[nearest(known.map(({ place }) => place), x, scale)];
   return { index: best.index, exact: Math.abs(best.place - x) <= 1e-6 * Math.max(1, Math.abs(x)) };

@@ -27,8 +27,8 @@ function number(value, digits = null) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
   if (size !== 0 && (size < 5e-4 || size >= 1e6)) {
-    const exponent = Math.floor(Math.log10(size));
-    return `${Number((value / 10 ** exponent).toPrecision(2))}·${powerOfTen(exponent)}`;
+    const [mantissa, exponent] = value.toExponential(1).split("e").map(Number);
+    return `${mantissa}·${powerOfTen(exponent)}`;
   }
   if (digits === null) digits = size >= 1000 ? 0 : size >= 10 ? 1 : 3;
   return value.toFixed(digits).replace(/^-(0(\.0*)?)$/, "$1");
