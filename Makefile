@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce test test-network lint format benchmark clean
+.PHONY: help install reproduce play test test-network lint format benchmark browser clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,7 +15,10 @@ reproduce: $(VENV)/core ## run every synthetic experiment of the paper and compa
 
 install: $(VENV)/core ## install featavg into .venv
 
-test: $(VENV)/dev ## run the tests
+play: $(VENV)/play ## open the playground in the browser
+	$(BIN)/featavg play
+
+test: $(VENV)/dev browser ## run the tests
 	$(BIN)/python -m pytest
 
 test-network: $(VENV)/dev ## fetch the real data sets and check them
@@ -35,9 +38,10 @@ benchmark: $(VENV)/dev ## time the engine against what people use today
 	$(BIN)/python benchmarks/robustness.py
 	$(BIN)/python benchmarks/regime.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/playground.py
 
 clean: ## remove the environment and caches; 'runs' stays
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 
 # A stamp file for each set of dependencies: made again when what it depends on changes.
 $(VENV)/bin/python:
@@ -48,6 +52,19 @@ $(VENV)/core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e .
 	@touch $@
 
+$(VENV)/play: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt -e '.[play]'
+	@touch $@ $(VENV)/core
+
 $(VENV)/dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[dev]'
-	@touch $@ $(VENV)/core
+	@touch $@ $(VENV)/core $(VENV)/play
+
+# The browser that the tests drive: what is there, or else Debian's package.
+browser:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	else \
+	  echo "The tests need a Chromium: sudo apt-get install chromium" >&2; exit 1; \
+	fi

@@ -15,7 +15,9 @@ data, which makes it fragile; trained on finer labels it learns them one by one.
 0.00
 """
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from featavg._checks import InputError
 from featavg.descent import descend
@@ -47,11 +49,19 @@ from featavg.robustness import (
 )
 from featavg.trajectory import Trajectory
 
+if TYPE_CHECKING:
+    from featavg.auditing.audit import audit
+    from featavg.auditing.model import audit_model
+    from featavg.estimators import AveragingClassifier, DecoupledClassifier
+    from featavg.sweeps import sweep
+
 __version__ = version("featavg")
 
 __all__ = [
     "AttackResult",
+    "AveragingClassifier",
     "BinaryNet",
+    "DecoupledClassifier",
     "InputError",
     "KKTResidual",
     "MarginHistory",
@@ -66,6 +76,8 @@ __all__ = [
     "UnknownLaw",
     "__version__",
     "alignment",
+    "audit",
+    "audit_model",
     "averaged_direction",
     "averaging_index",
     "averaging_index_per_neuron",
@@ -83,5 +95,22 @@ __all__ = [
     "robust_curve",
     "smoothed_margin",
     "stable_learning_rate",
+    "sweep",
     "worst",
 ]
+
+# scikit-learn takes a while to import, and most of what is here does without.
+_LATER = {
+    "AveragingClassifier": "featavg.estimators",
+    "DecoupledClassifier": "featavg.estimators",
+    "audit": "featavg.auditing.audit",
+    "audit_model": "featavg.auditing.model",
+    "sweep": "featavg.sweeps",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import estimators, audits and sweeps when they are first asked for."""
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The command line: `featavg list`, `run`, `theory`, `reproduce`, `report`, `data` and `sweep`."""
+"""The command line of featavg."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from rich.console import Console
 
 from featavg import InputError, __version__
 from featavg._checks import choice
+from featavg.auditing import command as audit_command
 from featavg.experiments import REGISTRY, Experiment, Run, run
 from featavg.experiments.ledger import entries
 from featavg.experiments.store import to_json, write_atomically
+from featavg.play import launch
 from featavg.report import command as report_command
 from featavg.report.tables import data_table, experiment_table, ledger_table, outcome_table
 from featavg.sweeps import command as sweep_command
@@ -123,7 +125,9 @@ def _build_parser() -> _Parser:
     reproducing.set_defaults(command=_reproduce)
     report_command.add_parser(commands, report_command.run)
     _add_data(commands)
+    audit_command.add_parser(commands, lambda: _Console())
     sweep_command.add_parser(commands, sweep_command.run)
+    launch.add_parser(commands)
     return parser
 
 

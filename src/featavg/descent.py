@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from featavg import _checks
-from featavg._checks import InputError
+from featavg._checks import FloatArray, InputError
 from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.progress import counted
-from featavg.states import new_state
+from featavg.states import TrainingState, new_state
 from featavg.trajectory import Recorder, Trajectory, check_pair, recorded_steps
 
 METHODS = ("auto", "dual", "primal")
@@ -96,23 +96,38 @@ def descend(
     if method == "auto":
         method = cheaper_method(net, sample, steps)
     recorder = Recorder(net, sample, learning_rate)
-    targets = net.targets(sample)
-    with np.errstate(over="ignore", invalid="ignore"):  # found below, with a better message
+    with np.errstate(over="ignore", invalid="ignore"):  # found on the way, with a better message
         state = new_state(method, net, sample)
-        for step in counted(steps + 1, "gradient descent", enabled=progress):
-            outputs = state.outputs()
-            if not np.isfinite(outputs).all():
-                raise InputError(
-                    f"the loss became infinite or NaN at step {step} of {steps} because "
-                    f"learning_rate is too large for points and weights of this size; "
-                    f"got learning_rate={learning_rate!r}."
-                )
-            if step == recorded[len(recorder)]:
-                log_time = np.log(learning_rate * step) if step else -np.inf
-                recorder.add(log_time, outputs, state)
-            if step < steps:
-                state.step(net.residuals(outputs, targets), learning_rate / len(sample))
+    walk = walk_down(net, sample, state, learning_rate=learning_rate, steps=steps)
+    for step in counted(steps + 1, "gradient descent", enabled=progress):
+        outputs = next(walk)
+        if step == recorded[len(recorder)]:
+            log_time = np.log(learning_rate * step) if step else -np.inf
+            recorder.add(log_time, outputs, state)
     return recorder.finish(method)
+
+
+def walk_down(
+    net: TwoLayerNet, sample: Sample, state: TrainingState, *, learning_rate: float, steps: int
+) -> Iterator[FloatArray]:
+    """Yield the outputs after 0, 1, ..., `steps` steps; a step is taken when it is asked for.
+
+    Paper: equation (1). `state` is what moves: look at it between two steps, or stop anywhere.
+    """
+    targets = net.targets(sample)
+    for step in range(steps + 1):
+        with np.errstate(over="ignore", invalid="ignore"):  # found below, with a better message
+            outputs = state.outputs()
+        if not np.isfinite(outputs).all():
+            raise InputError(
+                f"the loss became infinite or NaN at step {step} of {steps} because "
+                f"learning_rate is too large for points and weights of this size; "
+                f"got learning_rate={learning_rate!r}."
+            )
+        yield outputs
+        if step < steps:
+            with np.errstate(over="ignore", invalid="ignore"):
+                state.step(net.residuals(outputs, targets), learning_rate / len(sample))
 
 
 def cheaper_method(net: TwoLayerNet, sample: Sample, steps: float) -> str:

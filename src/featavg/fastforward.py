@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Real
 
 import numpy as np
@@ -14,7 +14,7 @@ from featavg.descent import cheaper_method
 from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.progress import ProgressReporter
-from featavg.states import new_state
+from featavg.states import TrainingState, new_state
 from featavg.trajectory import Recorder, Trajectory, check_pair
 
 _USUAL_STEPS = 1000  # what a run takes, to choose the cheaper method
@@ -86,25 +86,56 @@ def fast_forward(
         )
     method = cheaper_method(net, sample, _USUAL_STEPS)
     recorder = Recorder(net, sample, learning_rate)
-    targets = net.targets(sample)
-    log_time = -np.inf
-    log_rate = math.log(learning_rate)
-    with (
-        np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"),
-        ProgressReporter("fast forward", _PROGRESS_PARTS, enabled=progress) as reporter,
-    ):
+    with np.errstate(over="ignore", invalid="ignore"):  # found on the way, with a better message
         state = new_state(method, net, sample)
-        while True:
-            outputs = state.outputs()
-            if not np.isfinite(outputs).all():
-                raise InputError(
-                    "the outputs became infinite or NaN because learning_rate is too large for "
-                    f"points and weights of this size; got learning_rate={learning_rate!r}."
-                )
+    leaps = leap_down(
+        net, sample, state, learning_rate=learning_rate, goals=goals, tolerance=tolerance
+    )
+    with ProgressReporter("fast forward", _PROGRESS_PARTS, enabled=progress) as reporter:
+        for log_time, outputs in leaps:
             if log_time >= goals[len(recorder)]:
                 recorder.add(log_time, outputs, state)
-                if len(recorder) == len(goals):
-                    return recorder.finish(f"fast-forward, {method}")
+            _show(reporter, log_time, goals)
+    return recorder.finish(f"fast-forward, {method}")
+
+
+def leap_down(
+    net: TwoLayerNet,
+    sample: Sample,
+    state: TrainingState,
+    *,
+    learning_rate: float,
+    goals: FloatArray,
+    tolerance: float,
+) -> Iterator[tuple[float, FloatArray]]:
+    r"""Yield the logarithm of :math:`\eta t` and the outputs after every long step.
+
+    Paper: equation (1). `state` is what moves: look at it between two steps, or stop anywhere.
+
+    Parameters
+    ----------
+    net, sample, learning_rate, tolerance
+        As for `fast_forward`.
+    state : TrainingState
+        Where the first of the goals has been reached already.
+    goals : array of shape (times,)
+        Increasing logarithms of :math:`\eta t`, each of which is met exactly; the last is the end.
+    """
+    targets = net.targets(sample)
+    log_rate, log_time, reached = math.log(learning_rate), float(goals[0]), 0
+    while True:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+            outputs = state.outputs()
+        if not np.isfinite(outputs).all():
+            raise InputError(
+                "the outputs became infinite or NaN because learning_rate is too large for "
+                f"points and weights of this size; got learning_rate={learning_rate!r}."
+            )
+        yield log_time, outputs
+        reached += log_time >= goals[reached]
+        if reached == len(goals):
+            return
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             # every point's pull, relative to the strongest, exp(strongest)
             log_pull = net.log_residuals(outputs, targets).astype(np.float64)
             strongest = float(log_pull.max())
@@ -116,13 +147,12 @@ def fast_forward(
             # in units of time in which the strongest pull is 1
             longest = _longest_step(state.Z, velocity, tolerance)
             log_go = max(longest, log_rate + strongest)
-            left = _log_difference(goals[len(recorder)], log_time) + strongest
+            left = _log_difference(goals[reached], log_time) + strongest
             if log_go >= left:
-                log_go, log_time = left, float(goals[len(recorder)])
+                log_go, log_time = left, float(goals[reached])
             else:
                 log_time = float(np.logaddexp(log_time, log_go - strongest))
             state.add(math.exp(log_go) * direction, math.exp(log_go) * velocity)
-            _show(reporter, log_time, goals)
 
 
 def _longest_step(Z: FloatArray, velocity: FloatArray, tolerance: float) -> float:

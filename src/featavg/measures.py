@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg import _checks
-from featavg._checks import FloatArray, InputError
+from featavg._checks import BoolArray, FloatArray, InputError
 from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.multiclass import MultiClassNet
@@ -121,13 +121,22 @@ def averaging_index_per_neuron(net: TwoLayerNet, sample: Sample) -> FloatArray:
             f"net and sample must have the same coordinates; got {net.dim} and "
             f"{sample.centers.shape[1]}."
         )
-    cosines = np.maximum(alignment(net, sample.centers).astype(np.float64), 0)
+    cosines = alignment(net, sample.centers).astype(np.float64)
     own = sample.law.signs[:, None] == net.neuron_signs[None, :]
-    squares = np.square(np.where(own, cosines, 0))
+    return participation(cosines, own)
+
+
+def participation(cosines: FloatArray, own: BoolArray) -> FloatArray:
+    """Return the averaging index of each neuron from its cosines with centres.
+
+    Both arrays have the shape (centres, neurons); `own` says which centres count for which neuron.
+    See `averaging_index_per_neuron`.
+    """
+    squares = np.square(np.where(own, np.maximum(cosines, 0), 0))
     size = own.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        participation = squares.sum(axis=0) ** 2 / np.square(squares).sum(axis=0)
-        index: FloatArray = (participation - 1) / (size - 1)
+        ratio = squares.sum(axis=0) ** 2 / np.square(squares).sum(axis=0)
+        index: FloatArray = (ratio - 1) / (size - 1)
     index[size == 1] = np.nan
     return index
 

@@ -58,10 +58,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Border:
-    """A line that theory draws, as points in the units of the axes, and where it comes from."""
+    """A line that theory draws; ``line(parameters, x)`` returns the coordinates of its points."""
 
     label: str
-    line: Callable[[Any, FloatArray], FloatArray]
+    line: Callable[[Any, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,14 @@ def _map(
     mean = np.where(known.any(axis=0), sums / np.maximum(known.sum(axis=0), 1), np.nan)
     is_index = title == "averaging index"
     scale = {"vmin": 0, "vmax": 1} if is_index else {"vmin": 0, "vmax": 2.3}
-    panel.set_facecolor("0.85")  # where there is nothing
+    panel.set(
+        title=title,
+        xlabel=diagram.x.label,
+        ylabel=diagram.y.label,
+        xscale="log" if diagram.x.log else "linear",
+        yscale="log" if diagram.y.log else "linear",
+        facecolor="0.85",  # where there is nothing
+    )
     picture = panel.pcolormesh(
         x,
         y,
@@ -207,10 +214,16 @@ def _map(
     if is_index and np.isfinite(mean).all() and np.ptp(mean) > 0.02:
         lines = panel.contour(x, y, mean, levels=[0.5, 0.9], colors="white", linewidths=1)
         panel.clabel(lines, fontsize=8)
-    limits = {"xlim": panel.get_xlim(), "ylim": panel.get_ylim()}
+    # pcolormesh centres its cells on a linear scale, which on a logarithmic one may reach below 0
+    limits = {"xlim": (min(x), max(x)), "ylim": (min(y), max(y))}
     for border, style in zip(diagram.borders, ("--", ":"), strict=False):
-        line = border.line(parameters, x)
-        panel.plot(x, line, style, color=plots.COARSE, linewidth=1.8, label=border.label)
+        panel.plot(
+            *border.line(parameters, x),
+            style,
+            color=plots.COARSE,
+            linewidth=1.8,
+            label=border.label,
+        )
     if diagram.paper:
         points = np.array(diagram.paper)
         panel.plot(
@@ -222,13 +235,6 @@ def _map(
             label="the paper's ablations",
             clip_on=False,
         )
-    panel.set(
-        title=title,
-        xlabel=diagram.x.label,
-        ylabel=diagram.y.label,
-        xscale="log" if diagram.x.log else "linear",
-        yscale="log" if diagram.y.log else "linear",
-    )
     panel.set(**limits)
     if diagram.paper or diagram.borders:
         panel.legend(fontsize=8, loc="lower left", framealpha=0.9, frameon=True)
@@ -246,13 +252,13 @@ def _largest_curvature(parameters: Parameters) -> float:
     return ratio + parameters.noise**2 * (1 + np.sqrt(d / n)) ** 2
 
 
-def _stable(parameters: Parameters, x: FloatArray) -> FloatArray:
-    """Return where η = 2/L, with L the curvature of the loss: a vertical line."""
+def _stable(parameters: Parameters, _: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return where η = 2/L, with L the curvature of the loss (see `rates`): a vertical line."""
     rate = 2 * 2 * parameters.width / _largest_curvature(parameters)
-    return np.where(x < rate, np.nan, np.geomspace(1e-12, 1e12, len(x)))
+    return np.full(2, rate), np.array([1e-12, 1e12])
 
 
-def _forgotten(parameters: Parameters, x: FloatArray) -> FloatArray:
+def _forgotten(parameters: Parameters, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     r"""Return the scale at which the initial weight is as long as what it learns in T steps.
 
     The initial weight has the norm :math:`\sigma_w\sqrt d`. While the loss is still flat, a neuron
@@ -261,7 +267,12 @@ def _forgotten(parameters: Parameters, x: FloatArray) -> FloatArray:
     """
     positive = len(parameters.law.positive_clusters)
     learned = x * parameters.steps / (2 * parameters.width)
-    return learned * parameters.signal * np.sqrt(positive) / parameters.clusters
+    return x, learned * parameters.signal * np.sqrt(positive) / parameters.clusters
+
+
+def _every_cluster_seen(_: Parameters, k: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return n = k log k, from which on every cluster is likely to have a point."""
+    return k, k * np.log(k)
 
 
 def _snr(noise: float) -> float:
@@ -318,7 +329,7 @@ class ClustersSamples(Parameters):
         _CLUSTERS,
         _SAMPLES,
         paper=((10, 1000),),
-        borders=(Border("n = k log k: every cluster is seen", lambda _, k: k * np.log(k)),),
+        borders=(Border("n = k log k: every cluster is seen", _every_cluster_seen),),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,11 @@ class TwoLayerNet(ABC):
     """
 
     weights: FloatArray
-    has_biases: ClassVar[bool]
+
+    @property
+    @abstractmethod
+    def has_biases(self) -> bool:
+        """Whether biases are trained."""
 
     @property
     @abstractmethod

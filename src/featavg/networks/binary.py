@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +40,6 @@ class BinaryNet(OneOutputNet):
     array([ 1, -1])
     """
 
-    has_biases: ClassVar[bool] = True
     weights: FloatArray
     _biases: FloatArray
 
@@ -93,6 +91,11 @@ class BinaryNet(OneOutputNet):
     def width(self) -> int:
         """The number m of neurons on each side."""
         return len(self.weights) // 2
+
+    @property
+    def has_biases(self) -> bool:
+        """Yes, always."""
+        return True
 
     @property
     def biases(self) -> FloatArray:

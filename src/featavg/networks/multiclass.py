@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +39,10 @@ class MultiClassNet(TwoLayerNet):
         How many classes are positive (the first ones), or which; the first half by default.
     readout : {"probability", "argmax"}
         How the binary decision is taken.
+    biases : array of shape (k·h,), optional
+        Biases, :math:`\mathrm{relu}(\langle w_{j,r}, x\rangle + b_{j,r})`, which are trained too.
+        The paper's network has none, and that is the default; points of few coordinates, where a
+        hyperplane through the origin separates little, need them.
 
     Examples
     --------
@@ -51,11 +54,11 @@ class MultiClassNet(TwoLayerNet):
     (array([0.2136]), array([1.]))
     """
 
-    has_biases: ClassVar[bool] = False
     weights: FloatArray
     classes: int
     positive: tuple[int, ...]
     readout: str
+    _biases: FloatArray | None
 
     def __init__(
         self,
@@ -63,8 +66,9 @@ class MultiClassNet(TwoLayerNet):
         classes: int,
         positive: int | Sequence[int] | None = None,
         readout: str = "probability",
+        biases: ArrayLike | None = None,
     ) -> None:
-        W, _ = check_parameters(weights, None)
+        W, b = check_parameters(weights, biases)
         classes = _checks.count("classes", classes, minimum=2)
         if len(W) % classes:
             raise InputError(
@@ -75,6 +79,7 @@ class MultiClassNet(TwoLayerNet):
         object.__setattr__(self, "classes", classes)
         object.__setattr__(self, "positive", _checks.partition(positive, classes))
         object.__setattr__(self, "readout", _checks.choice("readout", readout, READOUTS))
+        object.__setattr__(self, "_biases", None if biases is None else b)
 
     @classmethod
     def init(
@@ -85,11 +90,13 @@ class MultiClassNet(TwoLayerNet):
         weight_scale: float,
         rng: np.random.Generator,
         readout: str = "probability",
+        bias_scale: float | None = None,
     ) -> MultiClassNet:
         r"""Draw a network with `width` neurons for each cluster of a sample.
 
         Paper: Section 4.2. :math:`w_{j,r} \sim N(0, \sigma_w^2 I_d)` with
-        :math:`\sigma_w` = `weight_scale`, :math:`h` = `width`.
+        :math:`\sigma_w` = `weight_scale`, :math:`h` = `width`. With `bias_scale` the network has
+        biases, drawn as those of a `BinaryNet`.
 
         Examples
         --------
@@ -104,7 +111,11 @@ class MultiClassNet(TwoLayerNet):
         classes = sample.law.clusters
         with np.errstate(over="ignore"):  # what overflows is refused below
             weights = weight_scale * sample.gaussian(classes * width, rng=rng)
-        return cls(weights, classes, sample.law.positive_clusters, readout)
+        biases = None
+        if bias_scale is not None:
+            bias_scale = _checks.scale("bias_scale", bias_scale, zero=True)
+            biases = bias_scale * rng.standard_normal(classes * width)
+        return cls(weights, classes, sample.law.positive_clusters, readout, biases)
 
     def __repr__(self) -> str:
         neurons = "1 neuron" if self.width == 1 else f"{self.width} neurons"
@@ -119,9 +130,18 @@ class MultiClassNet(TwoLayerNet):
         return len(self.weights) // self.classes
 
     @property
+    def has_biases(self) -> bool:
+        """Whether biases were given; the paper's network has none."""
+        return self._biases is not None
+
+    @property
     def biases(self) -> FloatArray:
-        """Zeros: this network has no biases."""
-        return np.zeros(len(self.weights), self.weights.dtype)
+        """The biases, shape (k·h,); zeros where the network has none."""
+        return (
+            np.zeros(len(self.weights), self.weights.dtype)
+            if self._biases is None
+            else self._biases
+        )
 
     @property
     def decides_by_order(self) -> bool:
@@ -147,14 +167,15 @@ class MultiClassNet(TwoLayerNet):
         return np.repeat(self.class_signs, self.width)
 
     def with_parameters(self, weights: FloatArray, biases: FloatArray) -> MultiClassNet:
-        """Return the network with other weights; `biases` must be zero."""
-        if np.any(biases):
-            raise InputError("a MultiClassNet has no biases; got some that are not zero.")
-        return MultiClassNet(weights, self.classes, self.positive, self.readout)
+        """Return the network with other weights; `biases` must be zero where it has none."""
+        if not self.has_biases and np.any(biases):
+            raise InputError("this MultiClassNet has no biases; got some that are not zero.")
+        own = biases if self.has_biases else None
+        return MultiClassNet(weights, self.classes, self.positive, self.readout, own)
 
     def with_readout(self, readout: str) -> MultiClassNet:
         """Return the network with another readout."""
-        return MultiClassNet(self.weights, self.classes, self.positive, readout)
+        return MultiClassNet(self.weights, self.classes, self.positive, readout, self._biases)
 
     def logits(self, x: ArrayLike) -> FloatArray:
         """Return the class outputs f_j(x), shape (points, k)."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,7 +48,6 @@ class PolynomialNet(OneOutputNet):
     array([ 17., -16.])
     """
 
-    has_biases: ClassVar[bool] = False
     weights: FloatArray
     outer: FloatArray
     power: int
@@ -118,6 +116,11 @@ class PolynomialNet(OneOutputNet):
             f"PolynomialNet({positive} + {len(self.outer) - positive} neurons of power "
             f"{self.power}, {self.dim} coordinates, {trained} trained)"
         )
+
+    @property
+    def has_biases(self) -> bool:
+        """No, always."""
+        return False
 
     @property
     def biases(self) -> FloatArray:

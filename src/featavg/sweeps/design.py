@@ -19,7 +19,7 @@ from featavg._checks import InputError
 from featavg.experiments.base import Experiment
 
 _LARGEST_FILE = 1_000_000
-_MOST_JOBS = 10_000_000
+_MOST_JOBS, _MOST_VALUES = 10_000_000, 100_000
 _KEYS = {"experiment", "quick", "seeds", "draws", "fixed", "axes"}
 
 Value = float | int | str | bool
@@ -89,6 +89,8 @@ class Axis:
         if "count" not in given:
             return cls(names, (), low, high, log)
         count = _checks.count("count", given["count"], minimum=2)
+        if count > _MOST_VALUES:
+            raise InputError(f"count must be at most {_MOST_VALUES:,}; got {count:,}.")
         values = np.geomspace(low, high, count) if log else np.linspace(low, high, count)
         # what a person would have written, not 9.999999999999999e-05
         return cls(names, tuple(float(f"{value:.12g}") for value in values))

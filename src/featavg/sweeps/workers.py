@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def _scalars(experiment: Experiment, parameters: Any, job: Job) -> dict[str, flo
 def local_workers(count: int) -> Iterator[Executor]:
     """Give processes of this machine, each started anew, that end when nobody needs them."""
     context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(count, mp_context=context, initializer=_quietly)
+    executor = ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
     try:
         yield executor
     finally:
@@ -82,11 +83,19 @@ def local_workers(count: int) -> Iterator[Executor]:
             process.join()
 
 
-def _quietly() -> None:
-    """Leave Ctrl-C to the parent, which ends its workers."""
+def _begin() -> None:
+    """Leave Ctrl-C to the parent, and end with it, also if it was killed."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextlib.contextmanager

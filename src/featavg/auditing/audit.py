@@ -1,0 +1,389 @@
+"""The audit of a feature matrix: how much coarse labels average on it, and what finer ones give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_X_y, column_or_1d
+
+from featavg import _checks
+from featavg._checks import FloatArray, InputError, IntArray
+from featavg.auditing.geometry import Geometry
+from featavg.auditing.verdict import reasons, verdict
+from featavg.estimators import AveragingClassifier, DecoupledClassifier
+from featavg.estimators.heads import Head
+from featavg.networks.binary import BinaryNet
+from featavg.networks.multiclass import MultiClassNet
+from featavg.progress import ProgressReporter
+
+_RESAMPLES = 2000
+_LEVEL = 0.95
+_STRIDE = 1.5  # of the universal direction, in median radii of the coarse-label network
+
+
+@dataclass(frozen=True, eq=False)
+class Universal:
+    """One direction for each class that takes as many of its points as possible out of it.
+
+    Attributes
+    ----------
+    directions : array of shape (classes, features)
+        Unit vectors, in the coordinates of the input.
+    radius : float
+        How far points were moved along them, in the units of the input.
+    broken : float
+        The share of the held-out points, of those that are classified right, that this turns.
+    """
+
+    directions: FloatArray
+    radius: float
+    broken: float
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """What was measured of one network on held-out points.
+
+    Attributes
+    ----------
+    accuracy : float
+        Clean accuracy.
+    averaging_index : float
+        1 averaging, 0 decoupled; NaN if no class has two subclasses.
+    radii : array of shape (points,)
+        The certified radius of each held-out point that was looked at, in the units of the input;
+        0 where it is classified wrongly.
+    universal : Universal
+        The direction that breaks the most points.
+    """
+
+    accuracy: float
+    averaging_index: float
+    radii: FloatArray
+    universal: Universal
+
+    @property
+    def median_radius(self) -> float:
+        """The median of the radii."""
+        return float(np.median(self.radii))
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What an audit found; `summary` has it as plain data, `verdict` in words.
+
+    Attributes
+    ----------
+    classes : tuple
+        The class labels.
+    subclasses : dict
+        The number of subclasses of each class, given or found.
+    names : tuple
+        What each subclass is called.
+    given : bool
+        Whether subclasses were given.
+    trained, held_out, measured : int
+        Points the networks were trained on, held out, and of these those whose radius was computed.
+    norm : float
+        The root mean square distance of the training points from their mean: what radii are to be
+        compared with.
+    geometry : Geometry
+        Where the subclasses lie.
+    coarse, fine : Network
+        The network trained on the coarse labels, and the one trained on subclasses.
+    gain : tuple of float
+        The difference of the median radii, and the ends of its 95 % bootstrap interval.
+    subclass_accuracy : float
+        The share of held-out points whose subclass the fine network finds; NaN where it is unknown.
+    """
+
+    classes: tuple[Any, ...]
+    subclasses: dict[Any, int]
+    names: tuple[Any, ...]
+    given: bool
+    trained: int
+    held_out: int
+    measured: int
+    norm: float
+    geometry: Geometry
+    coarse: Network
+    fine: Network
+    gain: tuple[float, float, float]
+    subclass_accuracy: float
+
+    @property
+    def predicted_ratio(self) -> float:
+        """The paper's gain, √(k/2) for k orthogonal balanced subclasses of two classes."""
+        return float(np.sqrt(max(1.0, len(self.names) / 2)))
+
+    @property
+    def ratio(self) -> float:
+        """The median radius of the fine network over that of the coarse one."""
+        coarse = self.coarse.median_radius
+        return self.fine.median_radius / coarse if coarse > 0 else float("nan")
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the predicted gain is not to be had, as far as that can be told."""
+        return reasons(self)
+
+    @property
+    def verdict(self) -> str:
+        """The result in plain words."""
+        return verdict(self)
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything but the points as plain data, for JSON."""
+        networks = {
+            name: {
+                "accuracy": net.accuracy,
+                "averaging_index": net.averaging_index,
+                "median_radius": net.median_radius,
+                "radii": net.radii.tolist(),
+                "universal_radius": net.universal.radius,
+                "universal_broken": net.universal.broken,
+            }
+            for name, net in (("coarse", self.coarse), ("fine", self.fine))
+        }
+        return {
+            "classes": [str(name) for name in self.classes],
+            "subclasses": {str(name): count for name, count in self.subclasses.items()},
+            "subclasses_given": self.given,
+            "trained": self.trained,
+            "held_out": self.held_out,
+            "measured": self.measured,
+            "norm": self.norm,
+            "sizes": self.geometry.sizes.tolist(),
+            "cosines": self.geometry.cosines.tolist(),
+            "correlation": self.geometry.correlation,
+            "imbalance": self.geometry.imbalance,
+            "subclass_accuracy": self.subclass_accuracy,
+            **networks,
+            "gain": self.gain[0],
+            "gain_interval": list(self.gain[1:]),
+            "ratio": self.ratio,
+            "predicted_ratio": self.predicted_ratio,
+            "reasons": self.reasons,
+            "verdict": self.verdict,
+        }
+
+    def __repr__(self) -> str:
+        found = " + ".join(str(count) for count in self.subclasses.values())
+        return (
+            f"Audit({found} subclasses, median radius {self.coarse.median_radius:.3g} -> "
+            f"{self.fine.median_radius:.3g})"
+        )
+
+
+def audit(
+    X: Any,
+    y: Any,
+    subclass: Any = None,
+    *,
+    test_size: float = 0.25,
+    points: int = 500,
+    random_state: int = 0,
+    progress: bool = False,
+) -> Audit:
+    """Learn whether coarse labels make a network average your features, and what that costs.
+
+    Paper: none, an extension: Figures 2, 3 and 10 for your own data. A share of the points is held
+    out before anything else is looked at; subclasses are looked for, means taken and networks
+    trained on the others, and everything that is said about accuracy and robustness is measured on
+    the held-out ones.
+
+    Parameters
+    ----------
+    X : array or frame of shape (points, features)
+        Embeddings, or any features.
+    y : array of shape (points,)
+        The coarse labels.
+    subclass : array of shape (points,), optional
+        Finer labels; found by `DecoupledClassifier` if not given.
+    test_size : float
+        The share that is held out.
+    points : int
+        How many of the held-out points have their radius computed, at most.
+    random_state : int
+        Of the split and of everything that is drawn.
+    progress : bool
+        Whether to report progress on standard error.
+
+    Examples
+    --------
+    >>> from featavg import MultiCluster
+    >>> data = MultiCluster(clusters=6, dim=600).sample(400, rng=np.random.default_rng(0))
+    >>> found = audit(data.x, data.y)
+    >>> found.subclasses, found.coarse.averaging_index > 0.7, found.fine.averaging_index < 0.1
+    ({-1: 3, 1: 3}, True, True)
+    >>> 1.4 < found.ratio < 1.8                                    # the paper: √3 = 1.73
+    True
+    """
+    x, labels = check_X_y(X, y, dtype=[np.float64, np.float32])
+    check_classification_targets(labels)
+    finer = None if subclass is None else column_or_1d(subclass)
+    check_consistent_length(x, labels, finer)
+    _checks.count("points", points)
+    _checks.count("random_state", random_state, minimum=0)
+    if not 0 < _checks.scale("test_size", test_size) < 1:
+        raise InputError(f"test_size must be between 0 and 1; got {test_size!r}.")
+    train, test = _split(labels, finer, test_size, random_state)
+    with ProgressReporter("audit", 4, enabled=progress) as reporter:
+        coarse = AveragingClassifier(random_state=random_state).fit(x[train], labels[train])
+        reporter.show(1, "coarse-label network trained")
+        fine = DecoupledClassifier(random_state=random_state)
+        fine.fit(x[train], labels[train], None if finer is None else finer[train])
+        reporter.show(2, "subclass network trained")
+        found = fine.subclasses_
+        geometry = Geometry.of(fine.scaling_.apply(x[train]), found.labels, found.class_of)
+        codes = np.searchsorted(coarse.classes_, labels[test])
+        chosen = np.random.default_rng(random_state).permutation(len(test))[:points]
+        held = _HeldOut(coarse.scaling_.apply(x[test]), codes, chosen, coarse.scaling_.factor)
+        networks: list[Network] = []
+        for step, model in ((3, coarse), (4, fine)):
+            stride = _STRIDE * networks[0].median_radius if networks else None
+            networks.append(held.network(model.head_, geometry, stride))
+            reporter.show(step, "radii of held-out points")
+    known = np.nan
+    if finer is not None:
+        wanted = _codes(found.names, found.class_of, finer[test], codes)
+        known = float((fine.predict_subclass(x[test]) == wanted).mean())
+    return Audit(
+        classes=tuple(coarse.classes_.tolist()),
+        subclasses=found.counts,
+        names=found.names,
+        given=finer is not None,
+        trained=len(train),
+        held_out=len(test),
+        measured=len(chosen),
+        norm=float(np.sqrt(x.shape[1]) / coarse.scaling_.factor),
+        geometry=geometry,
+        coarse=networks[0],
+        fine=networks[1],
+        gain=_gain(networks[0].radii, networks[1].radii, random_state),
+        subclass_accuracy=known,
+    )
+
+
+def _split(
+    labels: Any, finer: Any, test_size: float, random_state: int
+) -> tuple[IntArray, IntArray]:
+    """Return which points are trained on and which are held out, some of each (sub)class each."""
+    kinds = labels if finer is None else np.unique(_pairs(labels, finer), return_inverse=True)[1]
+    _, counts = np.unique(labels, return_counts=True)
+    if len(counts) < 2:
+        raise InputError("y must have at least two classes; got one.")
+    if counts.min() < 4:
+        raise InputError(
+            f"y must have at least 4 points of each class, because some are held out; got "
+            f"{counts.min()}."
+        )
+    _, sizes = np.unique(kinds, return_counts=True)
+    try:
+        train, test = train_test_split(
+            np.arange(len(labels)),
+            test_size=test_size,
+            random_state=random_state,
+            stratify=kinds if sizes.min() > 1 else labels,
+        )
+    except ValueError as error:
+        raise InputError(f"test_size must leave points of each class; {error}") from None
+    return np.sort(train), np.sort(test)
+
+
+def _pairs(labels: Any, finer: Any) -> IntArray:
+    _, a = np.unique(labels, return_inverse=True)
+    names, b = np.unique(finer, return_inverse=True)
+    return a * len(names) + b
+
+
+def _codes(names: tuple[Any, ...], class_of: IntArray, finer: Any, classes: IntArray) -> IntArray:
+    """Return the number of the subclass of each point; -1 for one that training never saw."""
+    numbers = {pair: j for j, pair in enumerate(zip(names, class_of.tolist(), strict=True))}
+    pairs = zip(np.asarray(finer).tolist(), classes.tolist(), strict=True)
+    return np.array([numbers.get(pair, -1) for pair in pairs])
+
+
+@dataclass(frozen=True, eq=False)
+class _HeldOut:
+    """Held-out points, scaled, the class of each, and those whose radius is computed."""
+
+    x: FloatArray
+    codes: IntArray
+    chosen: IntArray
+    factor: float
+
+    def network(self, head: Head, geometry: Geometry, stride: float | None) -> Network:
+        """Measure one network; `stride` is the length of universal perturbations."""
+        right = head.predict(self.x) == self.codes
+        radii = np.zeros(len(self.chosen))
+        looked = right[self.chosen]
+        some = self.chosen[looked]
+        radii[looked] = head.radii(self.x[some], self.codes[some], jobs=None) / self.factor
+        if stride is None:
+            stride = _STRIDE * float(np.median(radii))
+        return Network(
+            accuracy=float(right.mean()),
+            averaging_index=geometry.averaging_index(head.net.weights, neuron_classes(head)),
+            radii=radii,
+            universal=self._universal(head, geometry, right, stride),
+        )
+
+    def _universal(self, head: Head, geometry: Geometry, right: Any, radius: float) -> Universal:
+        """Return, for each class, the best of some directions that lead out of it.
+
+        Candidates: from the mean of the class to that of each other class, and against the sum of
+        its neurons' weights and along that of another class's.
+        """
+        classes = head.classes
+        means = np.stack(
+            [
+                np.average(
+                    geometry.means[geometry.class_of == c],
+                    axis=0,
+                    weights=geometry.sizes[geometry.class_of == c],
+                )
+                for c in range(classes)
+            ]
+        )
+        neurons = neuron_classes(head)
+        sums = np.stack([head.net.weights[neurons == c].sum(axis=0) for c in range(classes)])
+        directions, broken = np.zeros_like(means), 0
+        for c in range(classes):
+            own = np.flatnonzero(right & (self.codes == c))
+            best = -1
+            for points in (means, sums):
+                for other in set(range(classes)) - {c}:
+                    difference = points[other] - points[c]
+                    norm = float(np.linalg.norm(difference))
+                    if not norm > 0:
+                        continue
+                    moved = self.x[own] + radius * self.factor * difference / norm
+                    turned = int((head.predict(moved) != c).sum()) if len(own) else 0
+                    if turned > best:
+                        best, directions[c] = turned, difference / norm
+            broken += max(best, 0)
+        return Universal(directions, radius, broken / max(1, int(right.sum())))
+
+
+def neuron_classes(head: Head) -> IntArray:
+    """Return the class that each neuron of a head speaks for."""
+    net = head.net
+    if isinstance(net, BinaryNet):
+        return np.where(net.neuron_signs > 0, 1, 0)
+    if isinstance(net, MultiClassNet):
+        return np.repeat(head.class_of, net.width)
+    raise TypeError(f"{net!r} has no classes")
+
+
+def _gain(coarse: FloatArray, fine: FloatArray, random_state: int) -> tuple[float, float, float]:
+    """Return the difference of medians and its bootstrap interval; points are drawn in pairs."""
+    rng = np.random.default_rng([random_state, 1])
+    drawn = rng.integers(len(coarse), size=(_RESAMPLES, len(coarse)))
+    differences = np.median(fine[drawn], axis=1) - np.median(coarse[drawn], axis=1)
+    low, high = np.quantile(differences, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    return float(np.median(fine) - np.median(coarse)), float(low), float(high)

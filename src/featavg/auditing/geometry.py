@@ -1,0 +1,93 @@
+"""How the subclasses of some points lie to each other, and what neurons make of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from featavg._checks import FloatArray, IntArray
+from featavg.measures import participation
+
+CORRELATED, UNBALANCED, OVERLAPPING = 0.3, 3.0, 0.8
+"""From these on means count as correlated, sizes as unbalanced, and below, subclasses overlap."""
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    r"""Where the subclasses are.
+
+    Paper: Assumption 3.2 asks for orthogonal features, Assumption 3.3 for balanced ones.
+
+    Attributes
+    ----------
+    means : array of shape (subclasses, coordinates)
+        The mean of each subclass, less the mean of all points.
+    cosines : array of shape (subclasses, subclasses)
+        Between these means.
+    class_of : array of shape (subclasses,)
+        The class of each, from 0 on.
+    sizes : array of shape (subclasses,)
+        How many points each has.
+    """
+
+    means: FloatArray
+    cosines: FloatArray
+    class_of: IntArray
+    sizes: IntArray
+
+    @classmethod
+    def of(cls, x: FloatArray, labels: IntArray, class_of: IntArray) -> Geometry:
+        """Measure centred points by the subclass of each."""
+        means = np.stack([x[labels == j].mean(axis=0) for j in range(len(class_of))])
+        return cls(
+            means.astype(np.float64),
+            cosines(means, means),
+            class_of,
+            np.bincount(labels, minlength=len(class_of)),
+        )
+
+    @property
+    def correlation(self) -> float:
+        """The mean absolute cosine between means of different subclasses of the same class.
+
+        Centring makes the means of k equal subclasses have cosines of -1/(k-1) with each other;
+        that much is subtracted. 0 where no class has two subclasses.
+        """
+        same = self.class_of[:, None] == self.class_of[None, :]
+        pairs = same & ~np.eye(len(self.class_of), dtype=bool)
+        if not pairs.any():
+            return 0.0
+        return float(np.abs(self.cosines[pairs] + 1 / (len(self.class_of) - 1)).mean())
+
+    @property
+    def imbalance(self) -> float:
+        """The largest subclass over the smallest, both in points, within the worst class."""
+        ratios = [
+            self.sizes[self.class_of == c].max() / max(1, self.sizes[self.class_of == c].min())
+            for c in np.unique(self.class_of)
+        ]
+        return float(max(ratios))
+
+    def averaging_index(self, weights: FloatArray, neuron_class: IntArray) -> float:
+        """Return the mean over neurons of `featavg.averaging_index_per_neuron`, for any classes.
+
+        NaN if no class has two subclasses. A neuron is compared with the means of the subclasses of
+        the class that it speaks for.
+        """
+        index = participation(
+            cosines(self.means, weights), self.class_of[:, None] == neuron_class[None, :]
+        )
+        known = index[~np.isnan(index)]
+        return float(known.mean()) if len(known) else float("nan")
+
+
+def cosines(rows: FloatArray, columns: FloatArray) -> FloatArray:
+    """Return the cosines between two sets of vectors; 0 for a vector that is zero."""
+    a, b = (_unit(v.astype(np.float64)) for v in (rows, columns))
+    return a @ b.T
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.where(norms > 0, vectors / np.where(norms > 0, norms, 1), 0)

@@ -1,0 +1,135 @@
+"""What the two estimators share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from featavg import _checks
+from featavg._checks import FloatArray, InputError, IntArray
+from featavg.estimators.fitting import Fitted, Plan
+from featavg.estimators.frontier import Frontier
+from featavg.estimators.heads import Head, decided
+from featavg.estimators.scaling import Scaling
+
+
+class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A two-layer network as a scikit-learn classifier, with a certified radius."""
+
+    # set by the constructors of the subclasses
+    width: int
+    robustness: float
+    learning_rate: float | str
+    max_iter: int
+    validation_fraction: float
+    init_scale: float
+    random_state: Any
+
+    # set by fit
+    classes_: NDArray[Any]
+    head_: Head
+    scaling_: Scaling
+    frontier_: Frontier
+    n_iter_: int
+    learning_rate_: float
+    n_features_in_: int
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any) -> Any:
+        """Fit the classifier."""
+
+    def _checked(self, X: Any, y: Any) -> tuple[FloatArray, IntArray, np.random.Generator]:
+        """Return scaled points, their classes as numbers, and the source of randomness."""
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(
+                "This solver needs samples of at least 2 classes in the data, but the data "
+                f"contains only one class: {self.classes_[0]!r}"
+            )
+        self.scaling_ = Scaling.of(X)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        points = self.scaling_.apply(X, np.float32)
+        return points, codes.astype(np.int64), np.random.default_rng(int(seed))
+
+    def _plan(self) -> Plan:
+        """Return how to train, from the parameters."""
+        rate = self.learning_rate
+        if isinstance(rate, str):
+            _checks.choice("learning_rate", rate, ("auto",))
+        return Plan(
+            learning_rate=None if isinstance(rate, str) else _checks.scale("learning_rate", rate),
+            max_iter=_checks.count("max_iter", self.max_iter),
+            robustness=_checks.scale("robustness", self.robustness, zero=True),
+        )
+
+    def _fraction(self) -> float:
+        fraction = _checks.scale("validation_fraction", self.validation_fraction)
+        if not fraction < 1:
+            raise InputError(f"validation_fraction must be below 1; got {fraction!r}.")
+        return fraction
+
+    def _keep(self, fitted: Fitted) -> None:
+        self.head_, self.frontier_ = fitted.head, fitted.frontier
+        self.n_iter_, self.learning_rate_ = fitted.steps, fitted.learning_rate
+
+    def _scaled(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        points = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return self.scaling_.apply(points)
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Return what decides.
+
+        Of two classes one number for each point, positive for the second class; of more, one for
+        each class, of which the largest decides.
+        """
+        return self.head_.decision(self._scaled(X)) if self._fitted() else np.zeros(0)
+
+    def _fitted(self) -> bool:
+        check_is_fitted(self)
+        return True
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class of each point."""
+        decision = self.decision_function(X)
+        return self.classes_[decided(decision)]
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Return the probability of each class, shape (points, classes)."""
+        points = self._scaled(X)
+        return self.head_.probabilities(points)
+
+    def predict_radius(self, X: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the certified L2 radius of each prediction, in the units of X.
+
+        No perturbation of a smaller norm changes what `predict` returns. The radius is exact (a
+        perturbation that is longer by however little does change it), but for the readout
+        "probability", for which it is a lower bound.
+
+        Parameters
+        ----------
+        X : array of shape (points, features)
+            The points.
+        n_jobs : int, optional
+            The number of processes; by default one for each core where the work is worth it.
+        """
+        points = self._scaled(X)
+        predicted = self.head_.predict(points)
+        return self.scaling_.radius(self.head_.radii(points, predicted, jobs=n_jobs))
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator to a file that `featavg.estimators.load` reads."""
+        from featavg.estimators.persistence import save
+
+        check_is_fitted(self)
+        save(self, path)

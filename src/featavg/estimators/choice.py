@@ -1,0 +1,101 @@
+"""How many subclasses to train on: those that are there, or more if that is more robust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from featavg._checks import FloatArray, IntArray
+from featavg.estimators.fitting import Plan, Split
+from featavg.estimators.frontier import Frontier
+from featavg.estimators.subclasses import Subclasses, find_subclasses
+
+# By how much more subclasses have to be more robust to be taken.
+GAIN = 1.05
+# Each subclass has to have this many points, on average.
+_FEWEST_POINTS = 10
+# A short look is enough to tell which number is better.
+_STEPS = 86
+_POINTS = 2000
+# From this prediction strength on, clusters are so clear that nothing else is tried.
+_CLEAR = 0.95
+
+Look = Callable[[Subclasses, Split, Plan], Frontier]
+
+
+def choose_subclasses(
+    x: FloatArray,
+    codes: IntArray,
+    split: Split,
+    classes: Any,
+    look: Look,
+    *,
+    plan: Plan,
+    largest: int,
+    rng: np.random.Generator,
+) -> Subclasses:
+    """Choose the number of subclasses of each class, and find them.
+
+    First the numbers that the points themselves speak for, see `cluster_class`; where all classes
+    have subclasses with a prediction strength of 0.95, that is all. Real classes are often no clear
+    clusters and yet a network of more subclasses is more robust, so there larger numbers,
+    the same for all classes (a quarter of `largest`, half of it, all of it), are tried too: each is
+    trained on for a little while, and the smallest is taken whose median radius on the held-out
+    points, where accuracy is within half of `robustness` standard errors of the best, is within 5 %
+    of the largest. (Half, because accuracy has still to pay for where training is stopped.)
+    """
+    first = find_subclasses(x, codes, split.train, classes, largest=largest, rng=rng)
+    if not split.held_out or _is_clear(first):
+        return first
+    fewest = int(np.bincount(codes[split.train]).min()) // _FEWEST_POINTS
+    spoken = len(first.class_of) / len(classes)
+    tried = [m for m in sorted({largest // 4, largest // 2, largest}) if spoken < m <= fewest]
+    candidates = [first] + [
+        find_subclasses(x, codes, split.train, classes, number=m, rng=rng) for m in tried
+    ]
+    if len(candidates) == 1:
+        return first
+    short = Plan(plan.learning_rate, min(plan.max_iter, _STEPS), plan.robustness)
+    frontiers = [look(found, _fewer(split, found, rng), short) for found in candidates]
+    chosen = candidates[smallest_robust(frontiers, plan.robustness / 2)]
+    return Subclasses(chosen.counts, chosen.labels, chosen.class_of, chosen.names, first.strength)
+
+
+def _is_clear(found: Subclasses) -> bool:
+    """Return whether every class has subclasses that nobody can doubt."""
+    return all(
+        number > 1 and found.strength[name][number - 1] >= _CLEAR
+        for name, number in found.counts.items()
+    )
+
+
+def smallest_robust(frontiers: Sequence[Frontier], robustness: float) -> int:
+    """Return the first of the frontiers that is nearly as robust as the best, at equal accuracy.
+
+    Examples
+    --------
+    >>> def frontier(accuracy, radius):
+    ...     return Frontier(np.array([10]), np.array([accuracy]), np.array([radius]), 100, 100)
+    >>> smallest_robust([frontier(0.90, 4.0), frontier(0.90, 5.0), frontier(0.90, 5.1)], 1.0)
+    1
+    >>> smallest_robust([frontier(0.90, 4.0), frontier(0.80, 9.0)], 1.0)
+    0
+    """
+    best = max(frontiers, key=lambda frontier: float(frontier.accuracy.max()))
+    lowest = best.lowest_accuracy(robustness)
+    radii = [
+        max((r for a, r in zip(f.accuracy, f.radius, strict=True) if a >= lowest), default=-np.inf)
+        for f in frontiers
+    ]
+    return int(np.flatnonzero(np.array(radii) >= max(radii) / GAIN)[0])
+
+
+def _fewer(split: Split, found: Subclasses, rng: np.random.Generator) -> Split:
+    """Return a split with at most a few thousand training points, some of each subclass."""
+    if len(split.train) <= _POINTS:
+        return split
+    some = rng.permutation(split.train)[:_POINTS]
+    _, one_of_each = np.unique(found.labels[split.train], return_index=True)
+    return Split(np.union1d(some, split.train[one_of_each]), split.check, split.held_out)

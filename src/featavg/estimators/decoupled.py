@@ -1,0 +1,178 @@
+"""The fine-label network as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from featavg import _checks
+from featavg._checks import FloatArray, InputError, IntArray
+from featavg.estimators._base import HeadClassifier
+from featavg.estimators.choice import Look, choose_subclasses
+from featavg.estimators.fitting import Plan, Split, Task, fit_head, inner_split, measure_frontier
+from featavg.estimators.heads import Head, fine_head
+from featavg.estimators.subclasses import Subclasses, find_subclasses, given_subclasses
+from featavg.law import Sample
+from featavg.networks.multiclass import READOUTS
+
+
+class DecoupledClassifier(HeadClassifier):
+    r"""The paper's fine-label network as a scikit-learn classifier of coarse labels.
+
+    Paper: Section 4.2; finding subclasses, more than two classes, and when to stop are extensions.
+
+    It is trained to tell subclasses apart and predicts classes. So it learns features one by one,
+    and is more robust than `AveragingClassifier`: by :math:`\sqrt{p/2}` for p subclasses a class
+    with orthogonal means.
+
+    Parameters
+    ----------
+    subclasses : "auto", int or mapping
+        How many subclasses to find in each class, for all or by class label, where `fit` is not
+        given any. "auto" takes the largest number that is found again in both halves of the
+        points, or a larger one if that is more robust on held-out points, see
+        `featavg.estimators.choice.choose_subclasses`.
+    readout : {"argmax", "probability"}
+        Whether the subclass of the largest output decides (its radius is exact), or the sum of the
+        probabilities of the subclasses of each class (its radius is a lower bound).
+    width : int
+        h, neurons for each subclass.
+    max_subclasses : int
+        The most subclasses of a class that "auto" considers.
+    robustness, learning_rate, max_iter, validation_fraction, init_scale, random_state
+        As in `AveragingClassifier`.
+
+    Attributes
+    ----------
+    subclasses_ : Subclasses
+        How many there are, which one each training point is in, and how clearly they were found.
+    classes_, frontier_, head_, scaling_, n_iter_, learning_rate_, n_features_in_, feature_names_in_
+        As in `AveragingClassifier`.
+
+    Examples
+    --------
+    >>> from featavg import MultiCluster
+    >>> rng = np.random.default_rng(0)
+    >>> train = MultiCluster(clusters=6, dim=600).sample(300, rng=rng)
+    >>> test = train.fresh(100, rng=rng)
+    >>> model = DecoupledClassifier(random_state=0).fit(train.x, train.y)
+    >>> model.subclasses_                                       # nobody told it
+    Subclasses(3 + 3, found)
+    >>> model.score(test.x, test.y), bool(np.median(model.predict_radius(test.x)) > 15)
+    (1.0, True)
+    """
+
+    subclasses_: Subclasses
+
+    def __init__(
+        self,
+        subclasses: str | int | Mapping[Any, Any] = "auto",
+        *,
+        readout: str = "argmax",
+        width: int = 1,
+        max_subclasses: int = 12,
+        robustness: float = 1.0,
+        learning_rate: float | str = "auto",
+        max_iter: int = 500,
+        validation_fraction: float = 0.2,
+        init_scale: float = 1e-5,
+        random_state: Any = None,
+    ) -> None:
+        self.subclasses = subclasses
+        self.readout = readout
+        self.width = width
+        self.max_subclasses = max_subclasses
+        self.robustness = robustness
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.validation_fraction = validation_fraction
+        self.init_scale = init_scale
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, subclass: Any = None) -> DecoupledClassifier:
+        """Train on points and their classes, and subclasses if they are known.
+
+        Parameters
+        ----------
+        X : array or frame of shape (points, features)
+            The points.
+        y : array of shape (points,)
+            Their classes.
+        subclass : array of shape (points,), optional
+            Their subclasses; found if not given. A name that occurs in two classes is two
+            subclasses.
+        """
+        width = _checks.count("width", self.width)
+        scale = _checks.scale("init_scale", self.init_scale)
+        readout = _checks.choice("readout", self.readout, READOUTS)
+        plan, fraction = self._plan(), self._fraction()
+        points, codes, rng = self._checked(X, y)
+        weights, halves, looking = rng.spawn(3)
+
+        def task(found: Subclasses, split: Split) -> Task:
+            def new_head(sample: Sample) -> Head:
+                return fine_head(
+                    sample, found.class_of, width=width, scale=scale, readout=readout, rng=weights
+                )
+
+            return Task(points, found.labels, found.class_of, new_head, split, self.scaling_)
+
+        if subclass is not None:
+            self.subclasses_ = given_subclasses(self.classes_, codes, _names(subclass, X))
+            split = inner_split(self.subclasses_.labels, fraction, halves)
+        else:
+            split = inner_split(codes, fraction, halves)
+            self.subclasses_ = self._find(
+                points,
+                codes,
+                split,
+                lambda found, part, short: measure_frontier(task(found, part), short, rng=halves),
+                plan,
+                looking,
+            )
+        self._keep(fit_head(task(self.subclasses_, split), plan, rng=halves))
+        return self
+
+    def _find(
+        self,
+        points: FloatArray,
+        codes: IntArray,
+        split: Split,
+        look: Look,
+        plan: Plan,
+        rng: np.random.Generator,
+    ) -> Subclasses:
+        """Find subclasses as `subclasses` says."""
+        largest = _checks.count("max_subclasses", self.max_subclasses)
+        if isinstance(self.subclasses, str) and self.subclasses == "auto":
+            return choose_subclasses(
+                points, codes, split, self.classes_, look, plan=plan, largest=largest, rng=rng
+            )
+        return find_subclasses(
+            points,
+            codes,
+            split.train,
+            self.classes_,
+            number=self.subclasses,
+            largest=largest,
+            rng=rng,
+        )
+
+    def predict_subclass(self, X: ArrayLike) -> IntArray:
+        """Return the subclass of each point, as numbered in `subclasses_.labels`."""
+        points = self._scaled(X)
+        return self.head_.net.outputs(points).argmax(axis=0)
+
+
+def _names(subclass: Any, X: Any) -> Any:
+    """Return subclass names as a vector, one for each point and none of them missing."""
+    names = column_or_1d(subclass)
+    check_consistent_length(X, names)
+    missing = names.dtype.kind == "f" and not np.isfinite(names).all()
+    if missing or (names.dtype == object and any(name is None for name in names)):
+        raise InputError("subclass must not have missing values; got NaN, infinity or None.")
+    return names

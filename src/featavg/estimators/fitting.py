@@ -1,0 +1,200 @@
+"""Training a head on a feature matrix: inner split, frontier, stop, and training on everything."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from featavg._checks import FloatArray, IntArray
+from featavg.estimators.frontier import Frontier, checkpoint_steps, training_path
+from featavg.estimators.heads import Head
+from featavg.estimators.scaling import Scaling
+from featavg.law import Sample
+from featavg.rates import stable_learning_rate
+
+# A group with fewer points than this keeps them all for training.
+_SMALLEST_GROUP = 5
+# More held-out points than this cost more than they tell.
+_MOST_HELD_OUT = 2000
+# From so many training points on, training again with the held-out ones would change little.
+_MANY_POINTS = 8000
+# With fewer points than this held out, accuracy says too little.
+_FEWEST_HELD_OUT = 10
+# Searches for the frontier are cut short: what is proved by then is a bound all the same.
+_FRONTIER_NODES = 200
+# Exact searches need no attack to start from; the bound of the probability readout does.
+_FRONTIER_ATTACK = {"argmax": 0, "probability": 20}
+# Training ends when twice the steps (two checkpoints) gain less than half a standard error of
+# accuracy, but not before so many steps; where nothing is left to gain, before that.
+_PATIENCE = 2
+_GAIN = 0.5
+_FEWEST_STEPS = 100
+_FEWEST_STEPS_IF_PERFECT = 50
+
+NewHead = Callable[[Sample], Head]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train: see the parameters of the estimators."""
+
+    learning_rate: float | None = None
+    max_iter: int = 500
+    robustness: float = 1.0
+    radius_points: int = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which points to train on while looking for where to stop, and which to look at."""
+
+    train: IntArray
+    check: IntArray
+    held_out: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A trained head, and how it came about."""
+
+    head: Head
+    frontier: Frontier
+    steps: int
+    learning_rate: float
+
+
+def inner_split(groups: IntArray, fraction: float, rng: np.random.Generator) -> Split:
+    """Hold out a share of each group of points, two thousand points at most.
+
+    Small groups keep all of theirs for training; if that leaves too little to look at, the
+    training points themselves are looked at.
+    """
+    everything = np.arange(len(groups))
+    fraction = min(fraction, _MOST_HELD_OUT / len(groups))
+    held = []
+    for group in np.unique(groups):
+        members = np.flatnonzero(groups == group)
+        if len(members) >= _SMALLEST_GROUP:
+            held.append(rng.permutation(members)[: round(fraction * len(members))])
+    check = np.sort(np.concatenate(held)) if held else everything[:0]
+    if len(check) < _FEWEST_HELD_OUT:
+        return Split(everything, everything, held_out=False)
+    return Split(np.setdiff1d(everything, check), check, held_out=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Scaled points, what to learn of them, and what to measure.
+
+    Attributes
+    ----------
+    x : array of shape (points, coordinates)
+        Scaled points.
+    fine : array of shape (points,)
+        What the network learns: subclasses, or classes, from 0 on.
+    class_of : array of shape (subclasses,)
+        The class of each.
+    new_head : callable
+        Draws a head for a sample.
+    split : Split
+        Which points to train on and which to look at; each subclass is among the first.
+    scaling : Scaling
+        How to convert radii.
+    """
+
+    x: FloatArray
+    fine: IntArray
+    class_of: IntArray
+    new_head: NewHead
+    split: Split
+    scaling: Scaling
+
+
+def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fitted:
+    """Train a head: find where to stop, then train on all points up to there.
+
+    With thousands of training points the network that was found is taken as it is. `rng` draws the
+    points whose radii are computed on the way.
+    """
+    start, part, rate = _begin(task, plan)
+    frontier, heads = _walk(task, start, part, rate, plan, rng)
+    if _is_rising(frontier):
+        warnings.warn(
+            f"Maximum iterations ({plan.max_iter}) reached and accuracy was still rising. "
+            "Increase max_iter to improve the fit.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    head, steps = heads[frontier.chosen], int(frontier.steps[frontier.chosen])
+    if task.split.held_out and len(part) < _MANY_POINTS:
+        whole = sample_of(task.x, task.fine, task.class_of)
+        ((_, net),) = training_path(start.net, whole, learning_rate=rate, steps=np.array([steps]))
+        head = start.with_net(net)
+    return Fitted(head, frontier, steps, rate)
+
+
+def measure_frontier(task: Task, plan: Plan, *, rng: np.random.Generator) -> Frontier:
+    """Train on the training part of the points and measure on the others, and that is all."""
+    start, part, rate = _begin(task, plan)
+    return _walk(task, start, part, rate, plan, rng)[0]
+
+
+def _begin(task: Task, plan: Plan) -> tuple[Head, Sample, float]:
+    train = task.split.train
+    part = sample_of(task.x[train], task.fine[train], task.class_of)
+    start = task.new_head(part)
+    return start, part, plan.learning_rate or stable_learning_rate(start.net, part)
+
+
+def sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:
+    """Return points with fine labels as a sample; class 1 is positive (class 0 is not)."""
+    x.flags.writeable = False  # handed over, not copied
+    return Sample.of_points(x, fine, positive=[int(j) for j in np.flatnonzero(class_of == 1)])
+
+
+def _walk(
+    task: Task, start: Head, part: Sample, rate: float, plan: Plan, rng: np.random.Generator
+) -> tuple[Frontier, list[Head]]:
+    """Train until accuracy no longer improves, and measure on the way."""
+    check = task.x[task.split.check].astype(np.float64)
+    right = task.class_of[task.fine[task.split.check]]
+    some = np.sort(rng.permutation(len(check))[: plan.radius_points])
+    rows: list[tuple[int, float, float]] = []
+    heads: list[Head] = []
+    grid = checkpoint_steps(plan.max_iter)
+    for step, net in training_path(start.net, part, learning_rate=rate, steps=grid):
+        head = start.with_net(net)
+        heads.append(head)
+        radii = head.quick_radii(
+            check[some],
+            right[some],
+            max_nodes=_FRONTIER_NODES,
+            attack_steps=_FRONTIER_ATTACK[head.readout],
+        )
+        accuracy = float((head.predict(check) == right).mean())
+        rows.append((step, accuracy, float(np.median(task.scaling.radius(radii)))))
+        columns = (np.array(column) for column in zip(*rows, strict=True))
+        frontier = Frontier(
+            *columns,
+            points=len(check),
+            radius_points=len(some),
+            held_out=task.split.held_out,
+            robustness=plan.robustness,
+        )
+        if not _is_rising(frontier):
+            break
+    return frontier, heads
+
+
+def _is_rising(frontier: Frontier) -> bool:
+    """Return whether accuracy can be expected to rise further."""
+    best = float(frontier.accuracy.max())
+    fewest = _FEWEST_STEPS_IF_PERFECT if best == 1 else _FEWEST_STEPS
+    if frontier.steps[-1] < fewest or len(frontier.steps) <= _PATIENCE:
+        return True
+    gain = best - float(frontier.accuracy[:-_PATIENCE].max())
+    return gain > _GAIN * frontier.standard_error

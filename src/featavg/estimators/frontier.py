@@ -1,0 +1,122 @@
+"""Accuracy and robustness along training, and where on this frontier to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from featavg._checks import FloatArray, IntArray
+from featavg.descent import cheaper_method, descend
+from featavg.law import Sample
+from featavg.networks.base import TwoLayerNet
+
+_GROWTH = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    r"""What was measured along training, on points that training did not see.
+
+    Paper: none, an extension.
+
+    Attributes
+    ----------
+    steps : array of shape (times,)
+        Gradient steps.
+    accuracy : array of shape (times,)
+        The share of points that are decided right.
+    radius : array of shape (times,)
+        The median certified radius, 0 counting for points that are decided wrong, in the units of
+        the input (a lower bound, see `featavg.estimators.heads.Head.quick_radii`).
+    points, radius_points : int
+        How many points the accuracy and the radius are of.
+    held_out : bool
+        Whether these points were kept out of training; with very few points they are not.
+    chosen : int
+        Which of the times was taken.
+
+    Examples
+    --------
+    >>> frontier = Frontier(
+    ...     steps=np.array([10, 100, 1000]), accuracy=np.array([0.80, 0.90, 0.91]),
+    ...     radius=np.array([5.0, 4.0, 2.0]), points=400, radius_points=100)
+    >>> frontier
+    Frontier(3 times, 400 held-out points, stops at 100 steps: accuracy 0.900, radius 4)
+    >>> frontier.best(robustness=0), frontier.best(robustness=10)
+    (2, 0)
+    """
+
+    steps: IntArray
+    accuracy: FloatArray
+    radius: FloatArray
+    points: int
+    radius_points: int
+    held_out: bool = True
+    robustness: float = 1.0
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the best accuracy, counting one more point right and one wrong.
+
+        Without these an accuracy of 1 would have none.
+        """
+        best = (float(self.accuracy.max()) * self.points + 1) / (self.points + 2)
+        return float(np.sqrt(best * (1 - best) / self.points))
+
+    def lowest_accuracy(self, robustness: float) -> float:
+        """Return the accuracy that is `robustness` standard errors below the best."""
+        return float(self.accuracy.max()) - robustness * self.standard_error - 1e-12
+
+    @property
+    def chosen(self) -> int:
+        """Which of the times was taken."""
+        return self.best(self.robustness)
+
+    def best(self, robustness: float = 1.0) -> int:
+        """Return the time of the largest radius among those that are accurate enough.
+
+        Accurate enough is an accuracy within `robustness` standard errors of the best. Of equal
+        radii the more accurate time is taken, then the earlier one.
+        """
+        enough = np.flatnonzero(self.accuracy >= self.lowest_accuracy(robustness))
+        order = np.lexsort((self.steps[enough], -self.accuracy[enough], -self.radius[enough]))
+        return int(enough[order[0]])
+
+    def __repr__(self) -> str:
+        i = self.chosen
+        which = "held-out" if self.held_out else "training"
+        return (
+            f"Frontier({len(self.steps)} times, {self.points} {which} points, stops at "
+            f"{self.steps[i]} steps: accuracy {self.accuracy[i]:.3f}, radius {self.radius[i]:.4g})"
+        )
+
+
+def checkpoint_steps(max_iter: int) -> IntArray:
+    """Return the steps at which training is looked at, even in log-time.
+
+    Examples
+    --------
+    >>> checkpoint_steps(20)
+    array([ 1,  2,  3,  5,  8, 11, 17, 20])
+    """
+    count = int(np.ceil(np.log(max(max_iter, 2)) / np.log(_GROWTH))) + 1
+    steps = np.round(_GROWTH ** np.arange(count)).astype(np.int64)
+    return np.unique(np.minimum(steps, max_iter))
+
+
+def training_path(
+    net: TwoLayerNet, sample: Sample, *, learning_rate: float, steps: IntArray
+) -> Iterator[tuple[int, TwoLayerNet]]:
+    """Train, and yield the network at each of the given steps as training reaches it.
+
+    Whoever has seen enough stops asking, and training ends.
+    """
+    method = cheaper_method(net, sample, float(steps[-1]))
+    done = 0
+    for goal in steps:
+        more = int(goal) - done
+        run = descend(net, sample, learning_rate=learning_rate, steps=more, record=2, method=method)
+        net, done = run.net, int(goal)
+        yield done, net

@@ -1,0 +1,224 @@
+"""Networks read out as classifiers of coarse classes, with the radius of every decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit, logsumexp, softmax
+
+from featavg._checks import FloatArray, IntArray
+from featavg.law import Sample
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.binary import BinaryNet
+from featavg.networks.multiclass import MultiClassNet
+from featavg.robustness.exact import exact_radii
+
+MAX_NODES = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    r"""A network and the class that each of its groups of neurons speaks for.
+
+    Paper: Section 3.2 (a `BinaryNet` for two classes) and Section 4.2 (a `MultiClassNet` whose
+    classes are subclasses); more than two coarse classes are an extension.
+
+    With :math:`f_j` the outputs of the groups, class c has the value
+
+    .. math:: D_c = \max_{j \in c} f_j \quad\text{(argmax)}, \qquad
+              D_c = \log \sum_{j \in c} e^{f_j} \quad\text{(probability)}
+
+    and the largest decides. The probabilities are the softmax of these values. Of two classes the
+    second wins where :math:`D_1 - D_0 > 0`; a `BinaryNet` gives this difference itself.
+
+    Attributes
+    ----------
+    net : BinaryNet or MultiClassNet
+        The network; of a `BinaryNet` the positive side is class 1.
+    class_of : array of shape (groups,)
+        The class, from 0 on, of each group.
+    """
+
+    net: TwoLayerNet
+    class_of: IntArray
+
+    @property
+    def classes(self) -> int:
+        """The number of coarse classes."""
+        return int(self.class_of.max()) + 1
+
+    @property
+    def readout(self) -> str:
+        """How a class is read out; where each class has one output there is only "argmax"."""
+        return self.net.readout if isinstance(self.net, MultiClassNet) else "argmax"
+
+    def with_net(self, net: TwoLayerNet) -> Head:
+        """Return the head with another network of the same shape, in double precision."""
+        weights, biases = net.weights.astype(np.float64), net.biases.astype(np.float64)
+        return replace(self, net=net.with_parameters(weights, biases))
+
+    def decision(self, x: FloatArray) -> FloatArray:
+        """Return D_1 - D_0 of two classes, shape (points,), or all D, shape (points, classes)."""
+        outputs = self.net.outputs(x)
+        if isinstance(self.net, BinaryNet):
+            return self.net.decision(outputs)
+        values = self._values(outputs)
+        return values[1] - values[0] if len(values) == 2 else values.T
+
+    def _values(self, outputs: FloatArray) -> FloatArray:
+        argmax = self.readout == "argmax"
+        members = (outputs[self.class_of == c] for c in range(self.classes))
+        return np.stack([m.max(axis=0) if argmax else logsumexp(m, axis=0) for m in members])
+
+    def predict(self, x: FloatArray) -> IntArray:
+        """Return the class of each point."""
+        return decided(self.decision(x))
+
+    def probabilities(self, x: FloatArray) -> FloatArray:
+        """Return the probability of each class, shape (points, classes)."""
+        decision = self.decision(x)
+        if decision.ndim == 1:
+            return np.column_stack([expit(-decision), expit(decision)])
+        return softmax(decision, axis=1)
+
+    def radii(
+        self,
+        x: FloatArray,
+        classes: IntArray,
+        *,
+        max_nodes: int = MAX_NODES,
+        attack_steps: int = 100,
+        jobs: int | None = 1,
+    ) -> FloatArray:
+        """Return certified radii: no smaller perturbation takes a point out of its given class.
+
+        Exact for a `BinaryNet` and the argmax readout (unless a search is given up after
+        `max_nodes`), a lower bound for the probability readout; 0 where a point is not decided for
+        its class in the first place.
+        """
+        radii = np.zeros(len(x))
+        for c in np.unique(classes):
+            own = np.flatnonzero(classes == c)
+            bounds = [
+                exact_radii(
+                    net,
+                    x[own],
+                    np.full(len(own), sign),
+                    max_nodes=max_nodes,
+                    attack_steps=attack_steps,
+                    jobs=jobs,
+                )
+                for net, sign in self._contests(int(c))
+            ]
+            radii[own] = np.min([bound.lower for bound in bounds], axis=0)
+        return radii
+
+    def quick_radii(
+        self, x: FloatArray, classes: IntArray, *, max_nodes: int, attack_steps: int
+    ) -> FloatArray:
+        r"""Return certified radii that may be smaller than those of `radii`, in less time.
+
+        With one neuron a group and the argmax readout, a point leaves its class only where some
+        opposing pre-activation :math:`u_l` or 0 reaches every own :math:`u_j`, so
+
+        .. math:: \min_l \max_j \min\Big(\frac{z_j - z_l}{\|w_j - w_l\|},
+                  \frac{z_j}{\|w_j\|}\Big)
+
+        is a lower bound, and near. Elsewhere these are the radii.
+        """
+        net = self.net
+        if not isinstance(net, MultiClassNet) or net.width > 1 or self.readout != "argmax":
+            return self.radii(x, classes, max_nodes=max_nodes, attack_steps=attack_steps)
+        z = net.preactivations(x)
+        norms = np.linalg.norm(net.weights, axis=1)
+        between = np.linalg.norm(net.weights[:, None] - net.weights[None], axis=2)
+        radii = np.zeros(len(x))
+        for c in np.unique(classes):
+            at = classes == c
+            own, other = self.class_of == c, self.class_of != c
+            ahead = z[own][:, None, at] - z[other][None][:, :, at]
+            apart = _or_smallest(between[np.ix_(own, other)])
+            to_silence = z[own][:, at] / _or_smallest(norms[own])[:, None]
+            reach = np.minimum(ahead / apart[:, :, None], to_silence[:, None])
+            radii[at] = np.maximum(reach.max(axis=0).min(axis=0), 0)
+        return radii
+
+    def _contests(self, c: int) -> list[tuple[TwoLayerNet, int]]:
+        """Return binary networks, and the label of class c, that all have to stay as they are.
+
+        Of two classes there is one. For the argmax readout it is also one: the class against all
+        others. For the probability readout a class may win with less than half of it, so it is the
+        class against each of the others.
+        """
+        net = self.net
+        if not isinstance(net, MultiClassNet):
+            return [(net, 1 if c == 1 else -1)]
+        if self.classes == 2:
+            return [(_against(net, self.class_of == 1), 1 if c == 1 else -1)]
+        if net.readout == "argmax":
+            return [(_against(net, self.class_of == c), 1)]
+        pairs = []
+        for other in range(self.classes):
+            if other != c:
+                groups = np.flatnonzero(np.isin(self.class_of, (c, other)))
+                pairs.append((_against(_part(net, groups), self.class_of[groups] == c), 1))
+        return pairs
+
+
+def decided(decision: FloatArray) -> IntArray:
+    """Return the class that a decision is for."""
+    if decision.ndim == 1:
+        return (decision > 0).astype(np.int64)
+    return decision.argmax(axis=1)
+
+
+def _or_smallest(norms: FloatArray) -> FloatArray:
+    """Return norms to divide by: the smallest number instead of 0."""
+    return np.maximum(norms, np.finfo(np.float64).tiny)
+
+
+def _against(net: MultiClassNet, own: FloatArray) -> MultiClassNet:
+    """Return the network with the positive groups given as booleans."""
+    positive = [int(j) for j in np.flatnonzero(own)]
+    biases = net.biases if net.has_biases else None
+    return MultiClassNet(net.weights, net.classes, positive, net.readout, biases)
+
+
+def _part(net: MultiClassNet, groups: IntArray) -> MultiClassNet:
+    """Return the network of some of the groups."""
+    rows = (groups[:, None] * net.width + np.arange(net.width)).ravel()
+    biases = net.biases[rows] if net.has_biases else None
+    return MultiClassNet(net.weights[rows], len(groups), None, net.readout, biases)
+
+
+def coarse_head(sample: Sample, *, width: int, scale: float, rng: np.random.Generator) -> Head:
+    """Draw the coarse-label head of a sample whose clusters are the classes.
+
+    Paper: Section 3.2 for two classes. More classes get `width` neurons each (an extension).
+    """
+    classes = sample.law.clusters
+    class_of = np.arange(classes)
+    if classes == 2:
+        net = BinaryNet.init(sample, width=width, weight_scale=scale, bias_scale=scale, rng=rng)
+        return Head(net, class_of)
+    return fine_head(sample, class_of, width=width, scale=scale, readout="argmax", rng=rng)
+
+
+def fine_head(
+    sample: Sample,
+    class_of: IntArray,
+    *,
+    width: int,
+    scale: float,
+    readout: str,
+    rng: np.random.Generator,
+) -> Head:
+    """Draw the fine-label head of a sample whose clusters are the subclasses.
+
+    Paper: Section 4.2. Differs from the paper: with biases, which few coordinates need.
+    """
+    net = MultiClassNet.init(
+        sample, width=width, weight_scale=scale, bias_scale=scale, rng=rng, readout=readout
+    )
+    return Head(net, class_of)

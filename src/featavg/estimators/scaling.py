@@ -1,0 +1,68 @@
+"""Moving and scaling points by one vector and one number, so that radii convert exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from featavg._checks import FloatArray
+from featavg.networks.base import TwoLayerNet
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    r"""The map :math:`x \mapsto s (x - m)` to the scale of the paper, where points have norm √d.
+
+    Paper: none, an extension; centring is what embeddings need for Assumption 3.2, and the scale is
+    that of Definition 3.1.
+
+    One factor for all coordinates keeps L2 balls balls: a radius r of scaled points is the radius
+    r/s of points as they were given.
+
+    Attributes
+    ----------
+    shift : array of shape (coordinates,)
+        m, the mean of the points.
+    factor : float
+        s; the mean squared norm of scaled points is the number of coordinates.
+
+    Examples
+    --------
+    >>> scaling = Scaling.of(np.array([[1.0, 0.0], [3.0, 0.0]]))
+    >>> scaling.apply(np.array([[3.0, 1.0]])).round(4)
+    array([[1.4142, 1.4142]])
+    """
+
+    shift: FloatArray
+    factor: float
+
+    @classmethod
+    def of(cls, x: FloatArray) -> Scaling:
+        """Return the scaling that some points suggest; all points being one, the factor is 1."""
+        shift: FloatArray = x.mean(axis=0, dtype=np.float64)
+        spread = x - shift
+        largest = float(np.abs(spread).max())
+        # what is left of points that are all the same is rounding
+        if not largest > 1e-12 * float(np.abs(shift).max(initial=0.0)):
+            return cls(shift, 1.0)
+        root = largest * np.sqrt(np.square(spread / largest).mean())
+        return cls(shift, float(1 / root))
+
+    def apply(self, x: FloatArray, dtype: Any = np.float64) -> FloatArray:
+        """Return scaled points."""
+        moved: FloatArray = (x - self.shift) * self.factor
+        return moved.astype(dtype, copy=False)
+
+    def radius(self, scaled: FloatArray) -> FloatArray:
+        """Return radii of scaled points in the units of points as they were given."""
+        return scaled / self.factor
+
+    def fold(self, net: TwoLayerNet) -> TwoLayerNet:
+        """Return the network that takes points as they were given: W s x + (b - W s m).
+
+        It needs biases, unless the shift is zero.
+        """
+        weights = net.weights.astype(np.float64) * self.factor
+        return net.with_parameters(weights, net.biases - weights @ self.shift)

@@ -1,0 +1,291 @@
+// The page: what is set, what is trained, and who listens to what.
+
+import { Controls } from "./controls.js";
+import { fixed } from "./format.js";
+import { buttons, curvesAreDue, draw, drawRadius, hover, layout } from "./panels.js";
+import { largestRadius } from "./robustness.js";
+import { $, NETWORKS, isTraining, networks, newest, position, short, state, title } from "./state.js";
+import { listen } from "./stream.js";
+
+const VIEW = ["at", "radius", "point"]; // in the address, but no settings
+
+// ---- settings
+
+async function check(query) {
+  const response = await fetch(`check?${query}`);
+  const answer = await response.json();
+  if (!response.ok) throw new Error(answer.message);
+  return answer;
+}
+
+function queryOf(values) {
+  return new URLSearchParams(Object.entries(values).filter(([, value]) => value !== null)).toString();
+}
+
+let newestCheck = 0;
+
+async function change(name, value) {
+  const old = state.described.values;
+  const values = { ...old, [name]: value };
+  if (name !== "labels") values.literal = null;
+  if (name === "clusters") values.positive = null;
+  if (name === "clusters" && old.cosine < 0) values.cosine = 0;
+  if (name === "weight_scale") values.bias_scale = null;
+  if (name === "dim" && $("tie").checked && value > 0) {
+    const keep = (key) => Number(Math.min(Math.max(old[key] * (old.dim / value), state.about.knobs[key].low), state.about.knobs[key].high).toPrecision(4));
+    values.learning_rate = keep("learning_rate");
+    values.weight_scale = keep("weight_scale");
+    values.bias_scale = null;
+  }
+  newestCheck += 1;
+  const turn = newestCheck;
+  try {
+    const described = await check(queryOf(values));
+    if (turn !== newestCheck) return;
+    adopt(described);
+  } catch (error) {
+    if (turn !== newestCheck) return;
+    say(error.message);
+    state.controls.refuse(name, value);
+  }
+}
+
+/** Take new settings; what was trained before is gone. */
+function adopt(described) {
+  stop();
+  say(null);
+  // the radius stays where it is relative to the predictions
+  if (state.described && state.radius !== null) {
+    state.radius = short(state.radius * (described.predicted.fine / state.described.predicted.fine));
+  }
+  state.described = described;
+  Object.assign(state, { frames: [], glimpse: null, shown: null, radii: null, slices: {} });
+  state.controls.show(described.values);
+  const chosen = Number($("preset").value); // several presets can be the same settings
+  const preset = state.about.presets[chosen]?.query === described.query
+    ? chosen : state.about.presets.findIndex((p) => p.query === described.query);
+  $("preset").value = preset < 0 ? "" : String(preset);
+  $("note").textContent = preset < 0 ? "Your own settings. The address of the page holds them." : state.about.presets[preset].note;
+  if (state.radius === null || state.radius > largestRadius(null, described.predicted)) {
+    state.radius = short(0.5 * (described.predicted.coarse + described.predicted.fine));
+  }
+  remember();
+  layout();
+  draw();
+}
+
+/** Write the address of the page, which is the link to share. */
+function remember() {
+  const query = new URLSearchParams(state.described.query);
+  if (position() >= 0) query.set("at", position());
+  if (state.radii && state.radius !== null) query.set("radius", state.radius);
+  if (state.point) query.set("point", state.point);
+  const text = query.toString();
+  history.replaceState(null, "", text ? `?${text}` : location.pathname);
+}
+
+// ---- training
+
+async function train(until) {
+  stop();
+  say(null);
+  const controller = new AbortController();
+  state.request = controller;
+  state.shown = null;
+  const query = new URLSearchParams(state.described.query);
+  query.set("tab", state.tab);
+  query.set("until", until);
+  query.set("since", position());
+  query.set("point", state.point);
+  document.body.dataset.state = "training";
+  buttons();
+  try {
+    await listen(`run?${query}`, controller.signal, (name, content) => {
+      if (state.request === controller) receive(name, content);
+    });
+    if (state.request === controller) finish();
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    finish();
+    say("The playground does not answer; is it still running?");
+  }
+}
+
+function receive(name, content) {
+  if (name === "frame") {
+    const wasMeasured = state.radii !== null;
+    state.frames = state.frames.filter((frame) => frame.position < content.position);
+    state.frames.push(content);
+    Object.assign(state, { glimpse: null, radii: null, slices: {} }); // those were of another moment
+    if (wasMeasured) draw("robust", "slices");
+    draw("heat", ...(curvesAreDue() ? ["curves"] : []));
+  } else if (name === "glimpse") {
+    state.glimpse = content;
+    draw("heat");
+  } else if (name === "radii") {
+    state.radii = content;
+    draw("robust", "curves");
+  } else if (name === "slices") {
+    state.slices = content;
+    draw("slices");
+  } else if (name === "refused") {
+    say(content.message);
+  } else if (name === "done") {
+    finish();
+    const told = networks().map((n) => `${title(n)}: averaging index ${fixed(newest()[n].index, 2)}`);
+    $("live").textContent = told.join("; ");
+    draw("heat", "curves");
+  }
+}
+
+function finish() {
+  state.request = null;
+  document.body.dataset.state = state.radii ? "measured" : "idle";
+  remember();
+  buttons();
+}
+
+function stop() {
+  state.request?.abort();
+  state.request = null;
+  buttons();
+}
+
+const actions = {
+  train() { if (!isTraining()) train(state.described.end); },
+  pause() { if (isTraining()) train("now"); },
+  step() { if (!isTraining()) train(Math.max(position(), 0) + 1); },
+  reset() { adopt(state.described); document.body.dataset.state = "idle"; draw(); },
+  async forward() {
+    const { values } = state.described;
+    const literal = Math.min(Math.max(position(), 0), values.literal);
+    const steps = Math.min(values.steps * 100, state.about.knobs.steps.high);
+    try {
+      const described = await check(queryOf({ ...values, steps, literal }));
+      adopt(described);
+      train(described.end);
+    } catch (error) { say(error.message); }
+  },
+};
+
+function say(message) {
+  $("message").hidden = !message;
+  $("message").textContent = message ? message[0].toUpperCase() + message.slice(1) : "";
+}
+
+function setRadius(radius) {
+  state.radius = short(radius);
+  drawRadius();
+}
+
+// ---- who listens to what
+
+function connect() {
+  for (const [name, action] of Object.entries(actions)) $(name).addEventListener("click", action);
+  $("scrub").addEventListener("input", () => {
+    const value = Number($("scrub").value);
+    state.shown = value >= state.frames.length - 1 ? null : value;
+    draw("heat", "curves");
+  });
+  $("radius").addEventListener("input", () => {
+    setRadius((Number($("radius").value) / 1000) * largestRadius(state.radii, state.described.predicted));
+  });
+  $("radius").addEventListener("change", remember);
+  const drag = (event) => {
+    if (!state.scale || !(event.buttons & 1)) return;
+    const x = event.clientX - $("robust").getBoundingClientRect().left;
+    const share = (x - state.scale.left) / (state.scale.right - state.scale.left);
+    setRadius(Math.min(Math.max(share, 0), 1) * state.scale.high);
+  };
+  $("robust").addEventListener("pointerdown", (event) => { $("robust").setPointerCapture(event.pointerId); drag(event); });
+  $("robust").addEventListener("pointermove", drag);
+  $("robust").addEventListener("pointerup", remember);
+  $("another").addEventListener("click", () => {
+    state.point = (state.point + 1) % state.about.points;
+    if (!isTraining() && position() >= 0) train("now"); else remember();
+  });
+  for (const radio of document.getElementsByName("labels")) {
+    radio.addEventListener("change", () => change("labels", radio.value));
+  }
+  $("preset").addEventListener("change", async () => {
+    const preset = state.about.presets[Number($("preset").value)];
+    if (preset) { state.radius = null; adopt(await check(preset.query)); }
+  });
+  $("share").addEventListener("click", share);
+  $("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
+  new ResizeObserver(() => draw()).observe(document.body);
+  for (const name of NETWORKS) hover(name);
+  addEventListener("keydown", shortcut);
+  addEventListener("pagehide", () => navigator.sendBeacon(`leave?tab=${state.tab}`));
+}
+
+function shortcut(event) {
+  const isTyping = event.target.matches("input[type=text], select, button, summary, input[type=radio], input[type=checkbox]");
+  if (event.ctrlKey || event.metaKey || event.altKey || (isTyping && (event.key === " " || event.target.type === "text"))) return;
+  const action = { s: "step", f: "forward", r: "reset", " ": isTraining() ? "pause" : "train" }[event.key];
+  if (!action) return;
+  event.preventDefault();
+  if (!$(action).disabled) actions[action]();
+}
+
+async function share() {
+  remember();
+  try {
+    await navigator.clipboard.writeText(location.href);
+    $("share").textContent = "Copied";
+  } catch { $("share").textContent = "It is in the address bar"; }
+  setTimeout(() => { $("share").textContent = "Copy link"; }, 1800);
+}
+
+function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  draw();
+}
+
+function fillPresets() {
+  const groups = new Map();
+  const own = new Option("your own", "");
+  own.hidden = true;
+  $("preset").append(own);
+  state.about.presets.forEach((preset, i) => {
+    if (!groups.has(preset.group)) {
+      const group = document.createElement("optgroup");
+      group.label = preset.group;
+      groups.set(preset.group, group);
+      $("preset").append(group);
+    }
+    groups.get(preset.group).append(new Option(preset.name, String(i)));
+  });
+}
+
+async function start() {
+  state.about = await (await fetch("about.json")).json();
+  $("version").textContent = `featavg ${state.about.version}`;
+  fillPresets();
+  state.controls = new Controls(state.about.knobs, change);
+  if (matchMedia("(max-width: 760px)").matches) $("settings").open = false;
+  const query = new URLSearchParams(location.search);
+  const view = Object.fromEntries(VIEW.map((name) => [name, query.get(name)]));
+  VIEW.forEach((name) => query.delete(name));
+  const number0 = (text) => (text !== null && /^\d+(\.\d+)?(e[+-]?\d+)?$/.test(text) ? Number(text) : null);
+  state.radius = number0(view.radius);
+  state.point = Math.min(number0(view.point) ?? 0, state.about.points - 1);
+  let refused = null, described;
+  try { described = await check(query.toString()); } catch (error) {
+    refused = error.message;
+    described = await check("");
+  }
+  connect();
+  adopt(described);
+  document.body.dataset.state = "idle";
+  if (refused) say(refused);
+  else if (number0(view.at) !== null) train(Math.min(number0(view.at), described.end));
+}
+
+start();

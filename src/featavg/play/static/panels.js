@@ -1,0 +1,172 @@
+// The panels: which picture is drawn when, and the words beside it.
+
+import { drawCoefficients, drawMargins } from "./curves.js";
+import { fixed, number, percent } from "./format.js";
+import { describeCell, drawHeatMap } from "./heatmap.js";
+import { accuracyAt, drawRobustness, drawSlice, largestRadius } from "./robustness.js";
+import { $, NETWORKS, isTraining, networks, position, state, title, visible } from "./state.js";
+
+const ALL = ["heat", "curves", "robust", "slices"];
+const CURVES_EVERY = 150; // milliseconds while training; the heat maps are drawn each time
+const wanted = new Set();
+let curvesDrawn = 0;
+
+export const curvesAreDue = () => performance.now() - curvesDrawn > CURVES_EVERY;
+
+/** Draw some pictures, or all, at most once for each frame of the screen. */
+export function draw(...pictures) {
+  const isWaiting = wanted.size > 0;
+  for (const name of pictures.length ? pictures : ALL) wanted.add(name);
+  if (isWaiting) return;
+  requestAnimationFrame(() => {
+    const now = new Set(wanted);
+    wanted.clear();
+    drawNow(now);
+  });
+}
+
+export function layout() {
+  const shown = networks();
+  for (const name of NETWORKS) {
+    for (const element of [$(`panel-${name}`), $(`slice-${name}`).parentElement, $(`accuracy-${name}`).parentElement]) {
+      element.hidden = !shown.includes(name);
+    }
+  }
+  $("panels").classList.toggle("single", shown.length === 1);
+  $("classes").textContent = state.described.values.clusters;
+  $("fine-name").textContent = title("fine");
+  const keys = (kinds) => kinds.map(([kind, text]) => {
+    const key = document.createElement("span");
+    key.className = `key ${kind}`;
+    key.textContent = text;
+    return key;
+  });
+  $("lambda-legend").replaceChildren(...keys([
+    ...shown.map((n) => [n, `${title(n)}, own`]), ["dotted", "other centres"], ["dashed", "log ηt + const"],
+    ...(state.described.values.steps * state.described.values.learning_rate > 1 ? [["", "log ηt"]] : []),
+  ]));
+  $("margins-legend").replaceChildren(...keys([
+    ...shown.map((n) => [n, `${title(n)}, median`]), ["dashed", "smallest"], ["band", "all"],
+  ]));
+}
+
+function drawNow(pictures) {
+  const view = visible();
+  if (pictures.has("heat")) { networks().forEach((name) => drawHeat(name, view?.[name])); drawClock(view); }
+  if (pictures.has("curves")) drawCurves(view);
+  if (pictures.has("robust")) drawRadius();
+  if (pictures.has("slices")) networks().forEach(drawPlane);
+  buttons();
+}
+
+function drawHeat(name, seen) {
+  const { values, signs } = state.described;
+  const canvas = $(`heat-${name}`);
+  state.grid[name] = drawHeatMap(canvas, seen, signs, name, values.clusters);
+  $(`index-${name}`).textContent = seen ? fixed(seen.index, 2) : "–";
+  $(`facts-${name}`).textContent = seen
+    ? `loss ${number(Math.exp(seen.log_loss), 2)} · fresh accuracy ${percent(seen.accuracy)}`
+    : "cosine of each centre and each neuron";
+  const told = seen ? `averaging index ${fixed(seen.index, 2)}` : "not trained yet";
+  canvas.setAttribute("aria-label", `Heat map of cosines, ${title(name)} labels, ${told}`);
+}
+
+function drawCurves(view) {
+  curvesDrawn = performance.now();
+  const { steps, learning_rate: rate } = state.described.values;
+  const horizon = Math.log10(steps) + Math.log10(rate);
+  drawCoefficients($("lambda"), state.frames, networks(), view, horizon);
+  drawMargins($("margins"), state.frames, networks(), view, horizon);
+  $("lambda").setAttribute("aria-label", "Coefficients of features in the weights over the logarithm of time");
+  $("margins").setAttribute("aria-label", "Smallest, median and largest margin of the training points over the logarithm of time");
+}
+
+function drawPlane(name) {
+  const slice = state.slices[name];
+  const canvas = $(`slice-${name}`);
+  drawSlice(canvas, slice, name);
+  const averaged = slice && (slice.averaged === null ? "never" : number(slice.averaged, 3));
+  $(`slice-facts-${name}`).textContent = slice ? `${title(name)}: exact ${number(slice.radius, 3)}, averaged ${averaged}` : title(name);
+  canvas.setAttribute("aria-label", slice
+    ? `Decision around point ${slice.point + 1}: the smallest perturbation has norm ${number(slice.radius, 4)}, along the averaged direction ${averaged}`
+    : "Not computed yet");
+}
+
+export function drawRadius() {
+  const high = largestRadius(state.radii, state.described.predicted);
+  const radius = Math.min(state.radius, high);
+  state.scale = drawRobustness($("robust"), state.radii, networks(), state.described, radius);
+  if (state.scale) { // the slider is as long as the axis above it
+    $("radius").style.marginLeft = `${state.scale.left - 8}px`;
+    $("radius").style.width = `${state.scale.right - state.scale.left + 16}px`;
+  }
+  $("radius").value = String((1000 * radius) / high);
+  $("radius").disabled = !state.radii;
+  $("radius").setAttribute("aria-valuetext", number(radius, 3));
+  $("radius-value").textContent = number(radius, 3);
+  const told = [];
+  for (const name of networks()) {
+    const radii = state.radii?.[name];
+    $(`accuracy-${name}`).textContent = percent(accuracyAt(radii, radius));
+    if (radii) told.push(`${number(radii.median, 3)}${radii.exact < radii.points ? ` (${radii.exact} exact)` : ""}`);
+  }
+  $("robust").setAttribute("aria-label", `Robust accuracy against radius; median radius ${told.join(" and ")}`);
+  $("robust-facts").textContent = told.length
+    ? `${Math.min(...networks().map((n) => state.radii[n].points))} fresh points, median radius ${told.join(" and ")}`
+    : "share of fresh points that nothing of this norm turns";
+}
+
+function drawClock(view) {
+  const seen = view?.[networks()[0]];
+  const last = Math.max(state.frames.length - 1, 0);
+  $("scrub").max = last;
+  $("scrub").value = state.shown ?? last;
+  const time = seen && seen.log_time !== null ? Math.exp(seen.log_time) : 0;
+  $("time").textContent = seen
+    ? `t = ${number(seen.steps, 4)} of ${number(state.described.values.steps, 4)} · ηt = ${number(time, 3)}`
+    : `T = ${number(state.described.values.steps, 4)} steps to go`;
+}
+
+export function buttons() {
+  const finished = state.described && position() >= state.described.end;
+  $("train").disabled = isTraining() || finished;
+  $("pause").disabled = !isTraining();
+  $("step").disabled = isTraining() || finished;
+  $("forward").disabled = isTraining();
+  $("scrub").disabled = state.frames.length < 2;
+}
+
+/** The cell under the pointer, or the one that the arrow keys have moved to. */
+export function hover(name) {
+  const canvas = $(`heat-${name}`);
+  let cell = [0, 0];
+  const show = (i, j, x, y) => {
+    const seen = visible()?.[name], grid = state.grid[name];
+    const inside = seen && grid && i >= 0 && j >= 0 && i < grid.rows && j < grid.columns;
+    $("tip").hidden = !inside;
+    if (!inside) return;
+    cell = [i, j];
+    $("tip").textContent = describeCell(seen, i, j);
+    $("tip").style.left = `${Math.max(4, Math.min(x + 14, innerWidth - 330))}px`;
+    $("tip").style.top = `${y + 18}px`;
+  };
+  canvas.addEventListener("pointermove", (event) => {
+    const box = canvas.getBoundingClientRect(), grid = state.grid[name];
+    if (!grid) return;
+    const j = Math.floor((event.clientX - box.left - grid.left) / grid.cellX);
+    const i = Math.floor((event.clientY - box.top - grid.top) / grid.cellY);
+    show(i, j, event.clientX, event.clientY);
+  });
+  for (const leaving of ["pointerleave", "blur"]) canvas.addEventListener(leaving, () => { $("tip").hidden = true; });
+  canvas.addEventListener("keydown", (event) => {
+    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const grid = state.grid[name];
+    if (!move || !grid) return;
+    event.preventDefault();
+    const i = Math.min(Math.max(cell[0] + move[0], 0), grid.rows - 1);
+    const j = Math.min(Math.max(cell[1] + move[1], 0), grid.columns - 1);
+    const box = canvas.getBoundingClientRect();
+    show(i, j, box.left + grid.left + j * grid.cellX, box.top + grid.top + i * grid.cellY);
+    $("live").textContent = $("tip").textContent;
+  });
+}
