@@ -10,16 +10,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from playwright.sync_api import sync_playwright
 
 from featavg.experiments import REGISTRY, run
 from featavg.report.page import write_report
 
-ARTEFACTS = Path(__file__).parent.parent / "artefacts"
+ARTEFACTS = Path(__file__).parent.parent / "artefacts" / "report"
 SCREENS = {"desktop": (1440, 900), "phone": (390, 844)}
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="needs a Chromium: apt-get install chromium"
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,7 @@ def address(runs):
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as started:
+    with sync_playwright() as started:
         opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
         opened.close()
@@ -266,8 +270,8 @@ def test_nothing_is_wider_than_the_screen(opened, screen, scheme):
     assert widths[0] <= widths[1]
     loaded = page.locator("img").evaluate_all("all => all.map(i => i.complete && i.naturalWidth)")
     assert all(width > 0 for width in loaded)
-    ARTEFACTS.mkdir(exist_ok=True)
+    ARTEFACTS.mkdir(parents=True, exist_ok=True)
     page.reload()
-    page.screenshot(path=ARTEFACTS / f"report-{screen}-{scheme}.png")
+    page.screenshot(path=ARTEFACTS / f"page-{screen}-{scheme}.png")
     for name in ("figure2-synthetic", "figure3-synthetic", "ledger"):
-        article(page, name).screenshot(path=ARTEFACTS / f"report-{name}-{screen}-{scheme}.png")
+        article(page, name).screenshot(path=ARTEFACTS / f"{name}-{screen}-{scheme}.png")
