@@ -22,6 +22,7 @@ from featavg.experiments import REGISTRY, Experiment, Run, run
 from featavg.experiments.ledger import entries
 from featavg.experiments.store import to_json, write_atomically
 from featavg.play import launch
+from featavg.report import command as report_command
 from featavg.report.tables import data_table, experiment_table, ledger_table, outcome_table
 from featavg.sweeps import command as sweep_command
 from featavg.vision import datasets
@@ -122,6 +123,7 @@ def _build_parser() -> _Parser:
     )
     _add_run_options(reproducing)
     reproducing.set_defaults(command=_reproduce)
+    report_command.add_parser(commands, report_command.run)
     _add_data(commands)
     audit_command.add_parser(commands, lambda: _Console())
     sweep_command.add_parser(commands, sweep_command.run)
@@ -327,6 +329,8 @@ class _Console(Console):
 
 
 def _report(runs: list[Run], options: argparse.Namespace) -> int:
+    from featavg.report.page import write_report
+
     holds = all(finished.holds for finished in runs)
     summaries = [
         finished.summary() | {"folder": str(finished.folder), "seconds": finished.seconds}
@@ -335,6 +339,7 @@ def _report(runs: list[Run], options: argparse.Namespace) -> int:
     if options.command is _reproduce:
         name = "summary-quick.json" if options.quick else "summary.json"
         write_atomically(options.out / name, to_json(summaries))
+        write_report(options.out)
     if options.json:
         shown = summaries if options.command is _reproduce else summaries[0]
         print(to_json(shown).decode(), end="")
@@ -349,6 +354,8 @@ def _report(runs: list[Run], options: argparse.Namespace) -> int:
         )
         if finished.conclusion:
             console.print(finished.conclusion, highlight=False)
+    if options.command is _reproduce:
+        console.print(f"report: {options.out / 'report.html'}", soft_wrap=True, highlight=False)
     reused = sum(finished.reused for finished in runs)
     if reused:
         console.print(f"{reused} seeds were there already; --fresh runs them again.")

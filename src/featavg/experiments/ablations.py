@@ -26,6 +26,7 @@ from featavg.experiments.base import (
     parameter,
 )
 from featavg.experiments.setting import MatrixSetting
+from featavg.experiments.views import HeatMaps, Matrix, View
 from featavg.measures import averaging_index, clean_accuracy, equivalent_alignment
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
@@ -230,6 +231,27 @@ def plot(parameters: Parameters, results: Results) -> Figure:
     return figure
 
 
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return the matrix of the first seed at every value: a mean over seeds would look averaged."""
+    return [
+        HeatMaps(
+            f"Cosines of centres and weights for each {parameters.ablation.symbol}",
+            rows="centre",
+            columns="weight",
+            value="cosine",
+            low=0,
+            high=1,
+            frame="",
+            frames=[""],
+            panels=[
+                Matrix.over_seeds(parameters.ablation.label(v), results["cosines"][:1, i : i + 1])
+                for i, v in enumerate(parameters.settings)
+            ],
+            note="The first seed.",
+        )
+    ]
+
+
 def _spread(numbers: FloatArray, digits: int) -> str:
     text = f"{numbers.mean():.{digits}f}"
     return text if len(numbers) == 1 else f"{text} ± {numbers.std(ddof=1):.{digits}f}"
@@ -324,6 +346,7 @@ def _declare(figure: int, title: str, parameters: Parameters, quick: Parameters)
         expects=expects,
         table=table,
         plot=plot,
+        views=views,
     )
 
 

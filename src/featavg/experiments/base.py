@@ -15,6 +15,7 @@ from featavg._checks import FloatArray
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from featavg.experiments.views import View
     from featavg.sweeps.design import Design
 
 Measurements = Mapping[str, Any]
@@ -135,6 +136,8 @@ class Experiment:
         ``plot(parameters, results)`` returns the figure.
     conclude : callable, optional
         ``conclude(parameters, results)`` returns the result in words.
+    views : callable, optional
+        ``views(parameters, results)`` returns what a reader of the report can play with.
     revision : int
         Raised when `measure` changes its meaning, so that old results are not taken for new ones.
     in_reproduce : bool
@@ -158,6 +161,7 @@ class Experiment:
     table: Callable[[Any, Results], Table]
     plot: Callable[[Any, Results], Figure]
     conclude: Callable[[Any, Results], str] | None = None
+    views: Callable[[Any, Results], Sequence[View]] | None = None
     seeds: int = 5
     quick_seeds: int = 2
     revision: int = 1
@@ -176,5 +180,10 @@ class Experiment:
 
     def key(self, parameters: Any) -> str:
         """Return the name of the folder of a run: a hash of what identifies it."""
-        text = json.dumps(self.describe(parameters), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return run_key(self.describe(parameters))
+
+
+def run_key(description: Mapping[str, Any]) -> str:
+    """Return the name of the folder of a run from what `Experiment.describe` says of it."""
+    text = json.dumps(description, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -18,6 +18,7 @@ from featavg.experiments.base import (
     parameter,
 )
 from featavg.experiments.setting import SyntheticSetting
+from featavg.experiments.views import Curves, Line, Mark, Panel, View
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness import averaged_direction, exact_radii
 
@@ -145,6 +146,30 @@ def table(parameters: Parameters, results: Results) -> Table:
     return Table(("seed", "classes", "direction", "radius", "relative_margin"), rows)
 
 
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return the score along both directions, a point of each seed."""
+    lengths = np.linspace(0, parameters.reach, _GRID)
+    lines = [
+        Line.over_seeds(
+            f"{classes}-class, {text}", lengths, results[f"{net}_along_{way}"], net, dash
+        )
+        for net, classes in (("coarse", 2), ("fine", parameters.clusters))
+        for way, text, dash in (
+            ("exact", "along the exact perturbation", "solid"),
+            ("averaged", "along the averaged direction", "dashed"),
+        )
+    ]
+    marks = [
+        Mark(f"{formula} = {radius:.1f}", radius)
+        for formula, radius in zip(parameters.formulas, parameters.predicted, strict=True)
+        if radius <= parameters.reach
+    ]
+    marks.append(Mark("the decision turns", 0.0, "y"))
+    panel = Panel("Score of the true side, relative to that at the point", "score", lines, marks)
+    start = float(parameters.predicted[0])
+    return [Curves("Two ways out", "radius (L2)", [panel], start=start)]
+
+
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the plane and the two directions for both networks, of the first seed."""
     from featavg.report import plots
@@ -229,4 +254,5 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     plot=plot,
+    views=views,
 )

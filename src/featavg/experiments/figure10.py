@@ -18,6 +18,7 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
+from featavg.experiments.views import HeatMaps, Matrix, View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -122,6 +123,28 @@ def plot(parameters: Parameters, results: Results) -> Figure:
     return figure
 
 
+def views(_: Parameters, results: Results) -> list[View]:
+    """Return the mean cosine of the images of each two classes."""
+    return [
+        HeatMaps(
+            "Mean cosine of the images of two classes",
+            rows="class",
+            columns="class",
+            value="mean cosine",
+            low=0,
+            high=1,
+            frame="",
+            frames=[""],
+            panels=[
+                Matrix.over_seeds(title, results[f"{name}_by_class"][:, None])
+                for name, title in (("raw", "as they are"), ("centred", "their mean subtracted"))
+            ],
+            row_names=embedded.CLASS_NAMES,
+            column_names=embedded.CLASS_NAMES,
+        )
+    ]
+
+
 def _drawn(classes: IntArray, count: int, per_class: int, rng: np.random.Generator) -> IntArray:
     """Return the positions of images drawn from each class, class by class."""
     chosen = []
@@ -160,6 +183,7 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     plot=plot,
+    views=views,
     seeds=3,
     in_reproduce=False,
     data=embedded.DATA,

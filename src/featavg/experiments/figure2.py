@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from featavg._checks import FloatArray
 from featavg.experiments.base import Expectation, Experiment, Measurements, Results, Table
 from featavg.experiments.setting import MatrixSetting
+from featavg.experiments.views import HeatMaps, Matrix, View
 from featavg.measures import averaging_index, clean_accuracy, equivalent_alignment
+from featavg.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+# How many times of training are kept, evenly spaced in log-time, so that one can watch.
+_TIMES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +29,7 @@ class Parameters(MatrixSetting):
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
     """Train both networks and return the matrices of Figure 2 and numbers drawn from them."""
-    pair = parameters.train(seed)
+    pair = parameters.train(seed, record=_TIMES)
     coarse = equivalent_alignment(pair.coarse.net, pair.train)
     fine = equivalent_alignment(pair.fine.net, pair.train)
     own = parameters.own_side
@@ -30,6 +37,9 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     return {
         "coarse_cosines": coarse,
         "fine_cosines": fine,
+        "steps": pair.coarse.steps,
+        "coarse_cosines_over_time": _over_time(pair.coarse),
+        "fine_cosines_over_time": _over_time(pair.fine),
         "coarse_own_mean": coarse[own].mean(),
         "coarse_opposite_max": np.abs(coarse[~own]).max(),
         "coarse_index": averaging_index(pair.coarse.net, pair.train),
@@ -39,6 +49,13 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         "fine_index": averaging_index(pair.fine.net, pair.train),
         "fine_accuracy": clean_accuracy(pair.fine.net, pair.test.x, pair.test.y),
     }
+
+
+def _over_time(run: Trajectory) -> FloatArray:
+    """Return the matrix at every recorded time."""
+    return np.stack(
+        [equivalent_alignment(run.net_at(i), run.sample) for i in range(len(run.steps))]
+    )
 
 
 def expects(parameters: Parameters) -> list[Expectation]:
@@ -120,6 +137,29 @@ def plot(parameters: Parameters, results: Results) -> Figure:
     return figure
 
 
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return both matrices as they form."""
+    return [
+        HeatMaps(
+            "Cosines of centres and weights, as they form",
+            rows="centre",
+            columns="weight",
+            value="cosine",
+            low=0,
+            high=1,
+            frame="gradient step",
+            frames=[f"{step:.0f}" for step in results["steps"][0]],
+            panels=[
+                Matrix.over_seeds(title, results[f"{name}_cosines_over_time"])
+                for name, title in (
+                    ("coarse", "2-class labels: averaged features"),
+                    ("fine", f"{parameters.clusters}-class labels: decoupled features"),
+                )
+            ],
+        )
+    ]
+
+
 EXPERIMENT = Experiment(
     id="figure2-synthetic",
     title="Coarse labels teach the average of the features, fine labels each of them",
@@ -130,4 +170,5 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     plot=plot,
+    views=views,
 )

@@ -19,6 +19,7 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
+from featavg.experiments.views import Curves, HeatMaps, Line, Matrix, Panel, View
 from featavg.law import Sample
 from featavg.measures import averaging_index, clean_accuracy, equivalent_alignment
 from featavg.networks.base import TwoLayerNet
@@ -327,6 +328,39 @@ def plot(parameters: Parameters, results: Results) -> Figure:
     return figure
 
 
+def views(_: Parameters, results: Results) -> list[View]:
+    """Return the two matrices, and both curves."""
+    limit = 1.05 * max(float(np.max(results[f"{n}_radii"])) for n in ("coarse", "fine"))
+    grid = np.linspace(0, limit, 100)
+    names = {"coarse": "2-class head", "fine": f"{CLASSES}-class head"}
+    lines = [
+        Line.over_seeds(label, grid, _share_above(results[f"{net}_radii"], grid), net)
+        for net, label in names.items()
+    ]
+    return [
+        HeatMaps(
+            "Cosines of class means and weights",
+            rows="class mean",
+            columns="weight",
+            value="cosine",
+            low=0,
+            high=1,
+            frame="",
+            frames=[""],
+            panels=[
+                Matrix.over_seeds(label, results[f"{net}_cosines"][:, None])
+                for net, label in names.items()
+            ],
+            row_names=embedded.CLASS_NAMES,
+        ),
+        Curves(
+            "Exact robust accuracy",
+            "L2 radius in embedding space / √d",
+            [Panel("Robust accuracy of the binary decision", "robust accuracy", lines)],
+        ),
+    ]
+
+
 def _share_above(radii: FloatArray, grid: FloatArray) -> FloatArray:
     """Return the share of points, for each seed, whose radius is above each of a grid."""
     share: FloatArray = (radii[:, None, :] > grid[None, :, None]).mean(axis=2)
@@ -343,6 +377,7 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     plot=plot,
+    views=views,
     seeds=3,
     in_reproduce=False,
     data=embedded.DATA,

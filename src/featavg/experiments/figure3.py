@@ -18,6 +18,7 @@ from featavg.experiments.base import (
     parameter,
 )
 from featavg.experiments.setting import SyntheticSetting
+from featavg.experiments.views import Curves, Line, Mark, Panel, View
 from featavg.networks.base import TwoLayerNet
 from featavg.paper import figure3_curve
 from featavg.robustness import RobustCurve, averaged_direction, half_radius, robust_curve
@@ -37,6 +38,17 @@ CURVES = {
     "fine_lower": ("k", "probability readout, certified lower bound"),
     "fine_pgd_readout": ("k", "probability readout, PGD on it"),
     "fine_pgd_cross_entropy": ("k", "probability readout, PGD on the cross-entropy"),
+}
+# How each is drawn: what is proved without a gap, what attacks found with.
+_DASHES = {
+    "coarse_exact": "solid",
+    "coarse_pgd": "dashed",
+    "coarse_direction": "dotted",
+    "fine_argmax_exact": "solid",
+    "fine_upper": "dash-dot",
+    "fine_lower": "dash-dot",
+    "fine_pgd_readout": "dashed",
+    "fine_pgd_cross_entropy": "dotted",
 }
 
 
@@ -245,6 +257,39 @@ def _plot_overstated(axes: Axes, parameters: Parameters, results: Results) -> No
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=8.5)
 
 
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return every curve, exact and by each attack, beside the paper's."""
+    k = parameters.clusters
+    lines = [
+        Line.over_seeds(
+            f"{2 if classes == '2' else k}-class, {found}",
+            parameters.grid,
+            results[name],
+            "coarse" if classes == "2" else "fine",
+            _DASHES[name],
+        )
+        for name, (classes, found) in CURVES.items()
+    ]
+    if is_paper_data(parameters):
+        lines += [
+            Line.over_seeds(
+                f"{classes}-class, the paper's PGD",
+                *figure3_curve("synthetic", classes),
+                role="paper",
+                dash="points" if classes == 2 else "squares",
+            )
+            for classes in (2, 10)
+        ]
+    marks = [
+        Mark(f"{formula} = {radius:.1f}", radius)
+        for formula, radius in zip(parameters.formulas, parameters.predicted, strict=True)
+        if radius <= parameters.grid[-1]
+    ]
+    panel = Panel("Robust accuracy", "robust accuracy", lines, marks)
+    start = float(parameters.predicted[0])
+    return [Curves("Robust accuracy at a radius", "radius (L2)", [panel], start=start)]
+
+
 def is_paper_data(parameters: SyntheticSetting) -> bool:
     """Return whether the data are those of the paper, so that its curves can be compared."""
     return parameters.law == SyntheticSetting().law
@@ -260,5 +305,6 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     plot=plot,
+    views=views,
     revision=2,
 )

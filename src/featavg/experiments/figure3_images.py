@@ -17,6 +17,7 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
+from featavg.experiments.views import Curves, Line, Panel, View
 from featavg.paper import figure3_curve
 from featavg.progress import wanted
 
@@ -33,6 +34,7 @@ _COMPARISONS = {
     "probability": "every attack, on the difference of probabilities",
     "worst": "all of them together",
 }
+_DASHES = ("dotted", "dash-dot", "dash-dot", "dashed", "solid")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,6 +249,27 @@ def table(parameters: Parameters, results: Results) -> Table:
     return Table(("seed", "classes", "attack", "radius", "robust_accuracy"), rows)
 
 
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return every curve by every attack, beside the paper's."""
+    lines = [
+        Line.over_seeds(
+            f"{classes}-class, {text}", parameters.grid, results[f"{net}_{name}"], net, dash
+        )
+        for net, classes in (("coarse", 2), ("fine", 10))
+        for (name, text), dash in zip(_COMPARISONS.items(), _DASHES, strict=True)
+    ]
+    lines += [
+        Line.over_seeds(
+            f"{2 if net == 'coarse' else 10}-class, the paper's PGD", *curve, "paper", dash
+        )
+        for (net, curve), dash in zip(
+            _paper_curves(parameters).items(), ("points", "squares"), strict=False
+        )
+    ]
+    panel = Panel("Robust accuracy", "robust accuracy", lines)
+    return [Curves("Robust accuracy at a radius, by attack", "radius (L2)", [panel])]
+
+
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the worst curves with the paper's, and how the comparison depends on the attack."""
     from featavg.report import plots
@@ -300,6 +323,7 @@ def _experiment(name: str, paper: str, usual: Parameters, quick: Parameters) -> 
         expects=expects,
         table=table,
         plot=plot,
+        views=views,
         conclude=conclude,
         seeds=1,
         quick_seeds=1,

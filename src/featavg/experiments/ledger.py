@@ -18,6 +18,7 @@ from featavg.experiments.base import (
     parameter,
 )
 from featavg.experiments.setting import SyntheticSetting
+from featavg.experiments.views import ClaimRow, Claims, View
 from featavg.progress import counted, wanted
 from featavg.theory import LEDGER, Claim, Evidence, Finding, Learned
 from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
@@ -222,6 +223,35 @@ def table(_: Parameters, results: Results) -> Table:
     return Table((*columns, "slack", "verdict", "note"), rows)
 
 
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return every claim with what was measured."""
+    title = f"The claims at the {parameters.preset} preset, k = {parameters.k}"
+    reading = "A statement marked † has no constant in the paper, or is garbled in print."
+    return [Claims(title, [_row(entry) for entry in entries(results)], reading)]
+
+
+def _row(entry: Entry) -> ClaimRow:
+    typical = entry.typical
+    measured, limit, slack = (
+        float(v) if np.isfinite(v) else None
+        for v in (typical.measured, typical.bound, typical.slack)
+    )
+    return ClaimRow(
+        id=entry.claim.id,
+        section=entry.claim.section,
+        statement=entry.claim.statement,
+        bound=entry.claim.bound,
+        reading=entry.claim.reading,
+        verdict=entry.verdict,
+        measured=measured,
+        limit=limit,
+        slack=slack,
+        violations=entry.violations,
+        seeds=len(entry.findings),
+        note=typical.note,
+    )
+
+
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the slack of every claim on a logarithmic axis: right of 1 it holds."""
     from featavg.report import plots
@@ -263,4 +293,5 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     plot=plot,
+    views=views,
 )

@@ -18,6 +18,8 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
+from featavg.experiments.timelines import Series, through_training
+from featavg.experiments.views import View
 from featavg.fastforward import fast_forward
 from featavg.kkt import kkt_residual
 from featavg.law import MultiCluster, Sample
@@ -34,6 +36,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NETS = ("coarse", "fine")
+# What can be scrubbed through.
+_SERIES = (
+    Series("margins", (("normalized", "γ", "solid"), ("smoothed", "γ̃", "dashed"))),
+    Series("duality gap, relative", (("gap", "", "solid"),), scale="log"),
+    Series("log₁₀ of the loss", (("log10_loss", "", "solid"),)),
+    Series("median radius", (("radius", "", "solid"),)),
+)
 _REFINEMENTS = 3  # tolerances, each half of the one before
 
 
@@ -356,6 +365,18 @@ def _label(panels: list[Axes]) -> None:
         panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
 
 
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return margins, residuals and radii over time, to scrub through."""
+    networks = {"coarse": ("2-class", "coarse"), "fine": (f"{parameters.clusters}-class", "fine")}
+    times = {net: results[f"{net}_log10_time"] for net in _NETS}
+    x = "log₁₀(ηt)"
+    return [
+        through_training(
+            results, networks=networks, times=times, series=_SERIES, x=x, x_scale="linear"
+        )
+    ]
+
+
 EXPERIMENT = Experiment(
     id="margin-maximization",
     title="Margins keep growing, radii do not",
@@ -366,6 +387,7 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     plot=plot,
+    views=views,
     seeds=2,
     quick_seeds=1,
     in_reproduce=False,

@@ -19,6 +19,8 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
+from featavg.experiments.timelines import Series, through_training
+from featavg.experiments.views import View
 from featavg.law import MultiCluster, Sample
 from featavg.measures import alignment, averaging_index_per_neuron, clean_accuracy
 from featavg.networks.polynomial import POWERS, PolynomialNet
@@ -316,6 +318,28 @@ def _plot_distance(axes: Axes, results: Results, name: str, colours: dict[int, s
     axes.set(yscale="log", ylim=(None, 1.1))
 
 
+def views(_: Parameters, results: Results) -> list[View]:
+    """Return distances, index and radius over time, to scrub through."""
+    return [
+        through_training(
+            results,
+            networks={
+                f"p{power}": (f"p = {power}", role)
+                for power, role in zip(POWERS, ("coarse", "third", "fine"), strict=True)
+            },
+            times={f"p{power}": results[f"p{power}_time"] for power in POWERS},
+            series=(
+                Series("distance to averaging, at least", [("averaging_lower", "", "solid")]),
+                Series("distance to decoupled, at least", [("decoupled_lower", "", "solid")]),
+                Series("averaging index", [("index", "", "solid")]),
+                Series("median radius, at most", [("radius", "", "solid")]),
+            ),
+            x="ηt",
+            x_scale="log",
+        )
+    ]
+
+
 EXPERIMENT = Experiment(
     id="min-vidal",
     title="Both layers trained, polynomial activations: the conjecture of Min and Vidal",
@@ -336,6 +360,7 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     plot=plot,
+    views=views,
     seeds=3,
     quick_seeds=1,
     in_reproduce=False,

@@ -14,6 +14,7 @@ from featavg import _checks
 from featavg._checks import FloatArray
 from featavg.experiments.base import Experiment, Outcome, Results
 from featavg.experiments.store import RunFolder, scalar_table, versions
+from featavg.experiments.views import plain
 from featavg.progress import ProgressReporter
 
 if TYPE_CHECKING:
@@ -134,6 +135,9 @@ def _finish(
     finished = Run(experiment, parameters, folder.path, results, outcomes, seconds, reused)
     folder.save_table("scalars.csv", scalar_table(per_seed))
     folder.save_table("results.csv", experiment.table(parameters, results))
+    if experiment.views is not None:
+        shown = plain(experiment.views(parameters, results))
+        folder.save_json("views.json", shown, indent=None)
     folder.save_json("summary.json", finished.summary())
     folder.save_json("provenance.json", {"versions": versions(), "seconds": seconds})
     folder.save_figure(experiment.plot(parameters, results))

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 _VERSIONS_OF = ("featavg", "numpy", "scipy", "matplotlib")
 
 
-def to_json(value: Any) -> bytes:
+def to_json(value: Any, *, indent: int | None = 2) -> bytes:
     """Return a value as readable JSON; what JSON has no number for becomes null."""
-    text = json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
     return (text + "\n").encode()
 
 
@@ -64,7 +64,8 @@ class RunFolder:
 
     ``parameters.json`` says what was run, ``seeds/N.npz`` what seed N measured (and ``N.json``
     with which versions, in what time), ``results.csv`` and ``scalars.csv`` hold it all as tables,
-    ``summary.json`` the expectations, ``figure.png`` and ``figure.svg`` the picture.
+    ``summary.json`` the expectations, ``figure.png`` and ``figure.svg`` the picture, and
+    ``views.json``, where the experiment declares views, what a reader of the report can play with.
     """
 
     path: Path
@@ -99,9 +100,9 @@ class RunFolder:
         except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
             return None
 
-    def save_json(self, name: str, value: Any) -> None:
-        """Save a value as JSON."""
-        write_atomically(self.path / name, to_json(value))
+    def save_json(self, name: str, value: Any, *, indent: int | None = 2) -> None:
+        """Save a value as JSON, on one line if `indent` is None."""
+        write_atomically(self.path / name, to_json(value, indent=indent))
 
     def save_table(self, name: str, table: Table) -> None:
         """Save a table as CSV."""

@@ -18,6 +18,8 @@ from featavg.experiments.base import (
     parameter,
 )
 from featavg.experiments.setting import TrainedPair
+from featavg.experiments.timelines import Series, through_training
+from featavg.experiments.views import Mark, View
 from featavg.fastforward import fast_forward
 from featavg.law import MultiCluster, Sample
 from featavg.measures import clean_accuracy
@@ -35,6 +37,33 @@ if TYPE_CHECKING:
 # From this many points on, single precision: the Gram matrix is then the largest object by far.
 _SINGLE_PRECISION_FROM = 8000
 _NETS = ("coarse", "fine")
+# What can be scrubbed through.
+_SERIES = (
+    Series(
+        "coefficients λ",
+        (
+            ("own_max", "own, largest", "solid"),
+            ("own_min", "own, smallest", "dashed"),
+            ("opposite_max", "other, largest |λ|", "dotted"),
+        ),
+    ),
+    Series(
+        "what is o(1)",
+        (
+            ("opposite_share", "other |λ| / own λ", "dotted"),
+            ("distance_share", "distance of item 2 · √d / λ", "solid"),
+        ),
+        scale="log",
+    ),
+    Series(
+        "activation, direction, accuracy",
+        (
+            ("active", "own activations on", "solid"),
+            ("cosine", "cosine to own average", "dashed"),
+            ("accuracy", "clean accuracy", "dotted"),
+        ),
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,6 +346,22 @@ def _plot_network(
         panel.legend(fontsize=8)
 
 
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return both networks over time, to scrub through."""
+    k, d = parameters.clusters, parameters.dim
+    marks = [Mark("√(d/k)", float(np.sqrt(d / k)), "y"), Mark("√(d/2)", float(np.sqrt(d / 2)), "y")]
+    return [
+        through_training(
+            results,
+            networks={"coarse": ("2-class", "coarse"), "fine": (f"{k}-class", "fine")},
+            times={net: np.exp(results[f"{net}_log_time"]) for net in _NETS},
+            series=[*_SERIES, Series("median radius", [("radius", "", "solid")], marks=marks)],
+            x="ηt",
+            x_scale="log",
+        )
+    ]
+
+
 EXPERIMENT = Experiment(
     id="theorem-regime",
     title="The theorems at their own hyper-parameters",
@@ -327,6 +372,7 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     plot=plot,
+    views=views,
     seeds=1,
     quick_seeds=1,
     in_reproduce=False,
