@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce play test test-network lint format benchmark browser clean
+.PHONY: help install reproduce play test test-network test-faults lint format benchmark browser clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test: $(VENV)/dev browser ## run the tests
 test-network: $(VENV)/dev ## fetch the real data sets and check them
 	$(BIN)/python -m pytest -m network tests/test_datasets.py
 
+test-faults: $(VENV)/dev ## kill sweeps, workers and schedulers, 20 rounds
+	FEATAVG_FAULT_ROUNDS=20 $(BIN)/python -m pytest tests/test_sweeps.py tests/test_sweeps_cluster.py
+
 lint: $(VENV)/dev ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -39,6 +42,7 @@ benchmark: $(VENV)/dev ## time the engine against what people use today
 	$(BIN)/python benchmarks/regime.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/playground.py
+	$(BIN)/python benchmarks/sweeps.py
 
 clean: ## remove the environment and caches; 'runs' stays
 	rm -rf $(VENV) artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -19,8 +19,6 @@ from featavg.cli import main
 from featavg.experiments import REGISTRY, averaging
 from featavg.sweeps import Axis, Design, Store, engine, sweep, workers
 
-ROUNDS = int(os.environ.get("FEATAVG_FAULT_ROUNDS", "2"))
-
 
 def small(**changes):
     settings = {"axes": faults.AXES, "fixed": faults.FIXED, "seeds": 2} | changes
@@ -221,7 +219,7 @@ def test_a_run_that_kills_its_worker_is_the_only_one_to_fail(tmp_path):
 # --- faults
 
 
-@pytest.mark.parametrize("number", range(ROUNDS))
+@pytest.mark.parametrize("number", range(faults.ROUNDS))
 def test_killed_at_random_times_it_ends_with_the_same_bytes(number, tmp_path, undisturbed):
     design = faults.toml(tmp_path / "design.toml")
     out = tmp_path / "out"

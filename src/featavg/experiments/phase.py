@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -81,6 +81,9 @@ class Parameters(averaging.Parameters):
     diagram: ClassVar[Diagram]
     test_samples: int = parameter(20, "the number of fresh points that radii are the median of")
     max_nodes: int = parameter(200, "how long the exact radius of a point is searched for")
+    precision: Literal["float64", "float32"] = parameter(
+        "float32", "of points and weights; float32 trains twice as fast"
+    )
     grid: int = parameter(40, "values of each of the two hyper-parameters")
 
     def __post_init__(self) -> None:
