@@ -65,7 +65,8 @@ def torch_loop(runs: int) -> float:
         for _ in range(parameters.steps):
             optimizer.zero_grad()
             outputs = torch.relu(x @ w.T + b) @ signs
-            torch.nn.functional.softplus(-y * outputs).mean().backward()
+            loss = torch.nn.functional.softplus(-y * outputs).mean()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     return runs / (time.perf_counter() - start)
 

@@ -64,8 +64,14 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     run = parameters.train_coarse_on(train, seed)
     net = run.net
     # the search is exact whatever the attack before it found
-    options = {"max_nodes": parameters.max_nodes, "attack_steps": _ATTACK_STEPS}
-    radii = exact_radii(net, test.x, test.y, jobs=1, **options)
+    radii = exact_radii(
+        net,
+        test.x,
+        test.y,
+        max_nodes=parameters.max_nodes,
+        attack_steps=_ATTACK_STEPS,
+        jobs=1,
+    )
     own = train.law.signs[:, None] == net.neuron_signs[None, :]
     cosines = alignment(net, train.centers)
     coarse, fine = parameters.predicted
