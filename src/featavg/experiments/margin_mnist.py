@@ -268,15 +268,18 @@ def plot(parameters: Parameters, results: Results) -> Figure:
     with plots.style():
         figure, (loss, margin, curves) = plots.new_figure(14, 4.4, columns=3)
         talk = np.array(_TALK)
-        for panel, key, column in ((loss, "log10_loss", 1), (margin, "normalized_margin", 2)):
-            plots.band(panel, epochs, results[key], color=plots.COARSE, marker="o", label="ours")
+        for panel, ours, theirs in (
+            (loss, -results["log10_loss"], -talk[:, 1]),
+            (margin, results["normalized_margin"], talk[:, 2]),
+        ):
+            plots.band(panel, epochs, ours, color=plots.COARSE, marker="o", label="ours")
             panel.plot(
-                talk[:, 0], talk[:, column], "o", color=plots.PAPER, mfc="none", label="the talk"
+                talk[:, 0], theirs, "o", color=plots.PAPER, mfc="none", label="the talk's network"
             )
-            panel.set(xscale="log", xlabel="epochs")
+            panel.set(xscale="log", yscale="log", xlabel="epochs")
             panel.legend(fontsize=8)
-        loss.set(title="training loss", ylabel="log₁₀ loss", yscale="symlog")
-        margin.set(title="normalised margin", ylabel="min margin / ||θ||⁴", yscale="log")
+        loss.set(title="training loss", ylabel="-log₁₀ loss")
+        margin.set(title="normalised margin", ylabel="min margin / ||θ||⁴")
         colours = mpl.colormaps["viridis"](np.linspace(0, 0.85, len(epochs)))
         for i, count in enumerate(parameters.milestones):
             curve = results["robust"][:, i]
