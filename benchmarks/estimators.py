@@ -2,9 +2,9 @@
 
     python benchmarks/estimators.py [--data digits embeddings] [--seeds 3] [--speed]
 
-Radii are exact, but for `MLPClassifier`, where a minimal-norm attack (Foolbox's DDN, then a search
-along the ray) bounds them from above. A point that is classified wrong has the radius 0. With
---speed: the time of fitting 10,000 x 512, as a ratio to `MLPClassifier(hidden_layer_sizes=30)`.
+Radii are exact, but for `MLPClassifier`, where a minimal-norm attack (DDN of Foolbox) bounds them
+from above. A point that is classified wrong has the radius 0. With --speed: the time of fitting
+10,000 x 512, as a ratio to `MLPClassifier(hidden_layer_sizes=30)`.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ class Data:
 
     @property
     def y(self) -> Array:
+        """The coarse labels."""
         return (self.fine >= 5).astype(np.int64)
 
     @property
     def y_test(self) -> Array:
+        """The coarse labels of the test points."""
         return (self.fine_test >= 5).astype(np.int64)
 
 
@@ -95,7 +97,6 @@ def attacked_radii(model: Any, x: Array) -> Array:
     bounded = foolbox.PyTorchModel(net, bounds=(-1e6, 1e6), device="cpu")
     points = torch.tensor(np.asarray(x, dtype=np.float64))
     labels = torch.tensor(model.predict(x).astype(np.int64))
-    # steps of DDN are relative to the box, so the box is left out of it: unit steps of the data
     attack = foolbox.attacks.DDNAttack(steps=200, init_epsilon=1.0)
     _, found, success = attack(bounded, points, labels, epsilons=None)
     radii = (found - points).norm(dim=1).numpy()
