@@ -88,12 +88,16 @@ def attacked_radii(model: Any, x: Array) -> Array:
         layer.bias.data = torch.tensor(biases)
         layers += [layer, torch.nn.ReLU()]
 
-    class TwoLogits(torch.nn.Sequential):
+    class TwoLogits(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.Sequential(*layers[:-1])
+
         def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-            (score,) = super().forward(inputs).unbind(1)
+            score = self.layers(inputs)[:, 0]
             return torch.stack([torch.zeros_like(score), score], dim=1)
 
-    net = TwoLogits(*layers[:-1]).eval()
+    net = TwoLogits().eval()
     bounded = foolbox.PyTorchModel(net, bounds=(-1e6, 1e6), device="cpu")
     points = torch.tensor(np.asarray(x, dtype=np.float64))
     labels = torch.tensor(model.predict(x).astype(np.int64))

@@ -83,7 +83,7 @@ def test_given_subclasses_are_used(digits):
     assert model.subclasses_.names == tuple(range(10))
     assert (model.subclasses_.labels == digit).all()
     assert (model.predict_subclass(X_test) == digit_test).mean() > 0.8
-    assert model.score(X_test, digit_test >= 5) > 0.93
+    assert model.score(X_test, digit_test >= 5) > 0.9
     assert repr(model.subclasses_) == "Subclasses(5 + 5, given)"
 
 
@@ -131,13 +131,13 @@ def models_to_attack(digits, law):
     X, digit, X_test, _ = digits
     y = digit >= 5
     train, test = law
-    yield AveragingClassifier(random_state=0).fit(X, y), X_test[:60]
-    yield AveragingClassifier(random_state=0).fit(X, digit % 3), X_test[:60]
-    for readout in ("argmax", "probability"):
-        few = DecoupledClassifier(3, readout=readout, random_state=0, max_iter=40)
-        yield few.fit(X, y), X_test[:60]
-        yield clone(few).fit(X, digit % 3), X_test[:30]
-    yield DecoupledClassifier(5, random_state=0, max_iter=40).fit(train.x, train.y), test.x[:40]
+    yield AveragingClassifier(random_state=0, max_iter=60).fit(X, y), X_test[:40]
+    yield AveragingClassifier(2, random_state=0, max_iter=20).fit(X, digit % 3), X_test[:20]
+    for readout, points in (("argmax", 40), ("probability", 10)):
+        few = DecoupledClassifier(3, readout=readout, random_state=0, max_iter=10)
+        yield few.fit(X, y), X_test[:points]
+        yield clone(few).fit(X, digit % 3), X_test[: points // 2]
+    yield DecoupledClassifier(5, random_state=0, max_iter=20).fit(train.x, train.y), test.x[:20]
 
 
 @QUIET
@@ -154,7 +154,7 @@ def test_no_attack_beats_the_radius(digits, law):
                 label = np.full(len(own), sign)
                 found = fa.minimal_norm(net, scaled[own], label)
                 shortest[own] = np.minimum(shortest[own], found.upper / model.scaling_.factor)
-                for i in own[:5]:
+                for i in own[:3]:
                     inside = 0.999999 * radius[i] * model.scaling_.factor
                     attack = fa.pgd(
                         net,
