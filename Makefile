@@ -43,6 +43,7 @@ benchmark: $(VENV)/dev ## time the engine against what people use today
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/playground.py
 	$(BIN)/python benchmarks/sweeps.py
+	$(BIN)/python benchmarks/estimators.py --speed
 
 clean: ## remove the environment and caches; 'runs' stays
 	rm -rf $(VENV) artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -93,11 +93,8 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of two classes one number for each point, positive for the second class; of more, one for
         each class, of which the largest decides.
         """
-        return self.head_.decision(self._scaled(X)) if self._fitted() else np.zeros(0)
-
-    def _fitted(self) -> bool:
-        check_is_fitted(self)
-        return True
+        points = self._scaled(X)
+        return self.head_.decision(points)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each point."""

@@ -177,9 +177,10 @@ def _walk(
         )
         accuracy = float((head.predict(check) == right).mean())
         rows.append((step, accuracy, float(np.median(task.scaling.radius(radii)))))
-        columns = (np.array(column) for column in zip(*rows, strict=True))
         frontier = Frontier(
-            *columns,
+            steps=np.array([row[0] for row in rows]),
+            accuracy=np.array([row[1] for row in rows]),
+            radius=np.array([row[2] for row in rows]),
             points=len(check),
             radius_points=len(some),
             held_out=task.split.held_out,

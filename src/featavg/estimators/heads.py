@@ -158,7 +158,7 @@ class Head:
             return [(_against(net, self.class_of == 1), 1 if c == 1 else -1)]
         if net.readout == "argmax":
             return [(_against(net, self.class_of == c), 1)]
-        pairs = []
+        pairs: list[tuple[TwoLayerNet, int]] = []
         for other in range(self.classes):
             if other != c:
                 groups = np.flatnonzero(np.isin(self.class_of, (c, other)))

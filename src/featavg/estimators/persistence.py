@@ -45,7 +45,7 @@ def save(estimator: HeadClassifier, path: str | Path) -> None:
         raise InputError(f"parameters must be numbers or strings to be saved; {error}.") from None
     arrays["header"] = np.frombuffer(header.encode(), dtype=np.uint8)
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
+    np.savez(buffer, allow_pickle=False, **arrays)
     write_atomically(Path(path), buffer.getbuffer())
 
 
@@ -207,7 +207,7 @@ def _rebuild(about: dict[str, Any], arrays: Arrays) -> AveragingClassifier | Dec
     if isinstance(estimator, DecoupledClassifier):
         estimator.subclasses_ = _subclasses(estimator, about, arrays)
     _check_shapes(estimator)
-    return estimator  # type: ignore[no-any-return]
+    return estimator
 
 
 def _head(about: dict[str, Any], arrays: Arrays) -> Head:

@@ -129,7 +129,7 @@ def cluster_class(
     view = ClassView.of(x)
     inside = view.directions(x)
     distinct = len(np.unique(inside.round(12), axis=0)) if inside.shape[1] else 1
-    strength = np.zeros(0)
+    strength: FloatArray = np.zeros(0)
     if number is None:
         largest = min(largest, distinct)
         strength = prediction_strengths(inside, largest, rng=rng)

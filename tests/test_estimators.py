@@ -1,0 +1,336 @@
+"""The estimators: scikit-learn's contract, what they find, radii that hold, and bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import featavg as fa
+from featavg.estimators import AveragingClassifier, DecoupledClassifier
+
+BOTH = (AveragingClassifier, DecoupledClassifier)
+QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@parametrize_with_checks([AveragingClassifier(), DecoupledClassifier()])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, digit = load_digits(return_X_y=True)
+    X, X_test, digit, digit_test = train_test_split(X, digit, test_size=0.4, random_state=0)
+    return X, digit, X_test, digit_test
+
+
+@pytest.fixture(scope="module")
+def law():
+    rng = np.random.default_rng(3)
+    train = fa.MultiCluster(clusters=10, dim=3072).sample(1000, rng=rng)
+    return train, train.fresh(100, rng=rng)
+
+
+@pytest.fixture(scope="module")
+def on_the_law(law):
+    train, _ = law
+    return [kind(random_state=0).fit(train.x, train.y) for kind in BOTH]
+
+
+def test_finds_the_subclasses_of_the_law_by_itself(on_the_law, law):
+    _, decoupled = on_the_law
+    train, test = law
+    assert decoupled.subclasses_.counts == {-1: 5, 1: 5}
+    pairs = set(zip(decoupled.subclasses_.labels, train.cluster, strict=True))
+    assert len(pairs) == 10  # its subclasses are the clusters
+    seen = set(zip(decoupled.predict_subclass(test.x), test.cluster, strict=True))
+    assert len(seen) == 10
+
+
+def test_is_twice_as_robust_on_the_law(on_the_law, law):
+    _, test = law
+    averaging, decoupled = (np.median(model.predict_radius(test.x)) for model in on_the_law)
+    assert averaging == pytest.approx(np.sqrt(3072 / 10), rel=0.1)
+    assert decoupled == pytest.approx(np.sqrt(3072 / 2), rel=0.1)
+    assert decoupled >= 2 * averaging
+    assert all(model.score(test.x, test.y) == 1 for model in on_the_law)
+
+
+def test_digits_without_annotation(digits):
+    X, digit, X_test, digit_test = digits
+    y, y_test = digit >= 5, digit_test >= 5
+    averaging = AveragingClassifier(random_state=0).fit(X, y)
+    decoupled = DecoupledClassifier(random_state=0).fit(X, y)
+    assert decoupled.score(X_test, y_test) > 0.94
+    radii = [np.median(model.predict_radius(X_test[:200])) for model in (averaging, decoupled)]
+    assert radii[1] > 1.3 * radii[0]
+
+
+# --- subclasses
+
+
+@QUIET
+def test_given_subclasses_are_used(digits):
+    X, digit, X_test, digit_test = digits
+    model = DecoupledClassifier(random_state=0).fit(X, digit >= 5, subclass=digit)
+    assert model.subclasses_.names == tuple(range(10))
+    assert (model.subclasses_.labels == digit).all()
+    assert (model.predict_subclass(X_test) == digit_test).mean() > 0.8
+    assert model.score(X_test, digit_test >= 5) > 0.9
+    assert repr(model.subclasses_) == "Subclasses(5 + 5, given)"
+
+
+@QUIET
+def test_one_name_in_two_classes_is_two_subclasses():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    model = DecoupledClassifier(max_iter=5).fit(X, [0, 1] * 20, subclass=["a", "a", "b", "b"] * 10)
+    assert model.subclasses_.names == ("a", "b", "a", "b")
+    assert model.subclasses_.class_of.tolist() == [0, 0, 1, 1]
+
+
+@QUIET
+def test_numbers_of_subclasses_can_be_given(digits):
+    X, digit, *_ = digits
+    y = np.where(digit < 5, "low", "high")
+    same = DecoupledClassifier(3, max_iter=10).fit(X, y)
+    assert same.subclasses_.counts == {"high": 3, "low": 3}
+    mapped = DecoupledClassifier({"low": 2}, max_iter=10).fit(X, y)
+    assert mapped.subclasses_.counts["low"] == 2
+    assert list(mapped.subclasses_.strength) == ["high"]
+
+
+def test_a_class_without_subclasses_has_one():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 30))
+    X[:200, 0] += 12
+    model = DecoupledClassifier(random_state=0).fit(X, np.repeat([0, 1], 200))
+    assert model.subclasses_.counts == {0: 1, 1: 1}
+
+
+# --- radii
+
+
+@QUIET
+@pytest.mark.parametrize("model", [AveragingClassifier(), DecoupledClassifier()])
+def test_radius_is_in_units_of_the_input(model, digits):
+    X, digit, X_test, _ = digits
+    model = clone(model).set_params(random_state=0, max_iter=30)
+    radius = model.fit(X, digit >= 5).predict_radius(X_test[:20])
+    moved = clone(model).fit(1000 * X + 50, digit >= 5).predict_radius(1000 * X_test[:20] + 50)
+    assert moved == pytest.approx(1000 * radius, rel=1e-3)
+
+
+def models_to_attack(digits, law):
+    X, digit, X_test, _ = digits
+    y = digit >= 5
+    train, test = law
+    yield AveragingClassifier(random_state=0, max_iter=60).fit(X, y), X_test[:40]
+    yield AveragingClassifier(2, random_state=0, max_iter=20).fit(X, digit % 3), X_test[:20]
+    for readout, points in (("argmax", 40), ("probability", 10)):
+        few = DecoupledClassifier(3, readout=readout, random_state=0, max_iter=10)
+        yield few.fit(X, y), X_test[:points]
+        yield clone(few).fit(X, digit % 3), X_test[: points // 2]
+    yield DecoupledClassifier(5, random_state=0, max_iter=20).fit(train.x, train.y), test.x[:20]
+
+
+@QUIET
+def test_no_attack_beats_the_radius(digits, law):
+    rng = np.random.default_rng(0)
+    for model, x in models_to_attack(digits, law):
+        radius = model.predict_radius(x, n_jobs=1)
+        scaled = model.scaling_.apply(x)
+        predicted = model.head_.predict(scaled)
+        shortest = np.full(len(x), np.inf)
+        for c in np.unique(predicted):
+            own = np.flatnonzero(predicted == c)
+            for net, sign in model.head_._contests(int(c)):
+                label = np.full(len(own), sign)
+                found = fa.minimal_norm(net, scaled[own], label)
+                shortest[own] = np.minimum(shortest[own], found.upper / model.scaling_.factor)
+                for i in own[:3]:
+                    inside = 0.999999 * radius[i] * model.scaling_.factor
+                    attack = fa.pgd(
+                        net,
+                        scaled[[i]],
+                        [sign],
+                        radius=float(inside),
+                        rng=rng,
+                        restarts=3,
+                    )
+                    assert not attack.success.any()
+        assert (shortest >= radius * (1 - 1e-6)).all()
+
+
+@QUIET
+def test_attacks_in_input_space_change_what_is_predicted_only_beyond_the_radius(digits):
+    """Not through the network's own view: steps in the space of X, judged by `predict`."""
+    X, digit, X_test, _ = digits
+    rng = np.random.default_rng(0)
+    for model in (AveragingClassifier(random_state=0), DecoupledClassifier(6, random_state=0)):
+        model.fit(X, digit >= 5)
+        x = X_test[:100]
+        predicted, radius = model.predict(x), model.predict_radius(x, n_jobs=1)
+        others = X[model.predict(X) != predicted[0]]
+        turned = 0
+        for share in (0.9999, 1.5):
+            for start in range(20):
+                toward = rng.standard_normal(x.shape) if start < 5 else others[start] - x
+                toward *= (share * radius / np.linalg.norm(toward, axis=1))[:, None]
+                changed = model.predict(x + toward) != predicted
+                if share < 1:
+                    assert not changed.any()
+                turned += changed.sum()
+        assert turned > 0  # the attack is able to turn something
+
+
+@QUIET
+def test_radius_is_exact_for_the_argmax_readout(digits):
+    """Just beyond the radius there is a perturbation that changes the prediction."""
+    X, digit, X_test, _ = digits
+    model = DecoupledClassifier(3, random_state=0).fit(X, digit >= 5)
+    x = X_test[:40]
+    radius, predicted = model.predict_radius(x, n_jobs=1), model.predict(x)
+    net = model.scaling_.fold(model.head_.net)
+    found = fa.exact_radii(net, x, np.where(net.predict(x) == 1, 1, -1), jobs=1)
+    assert found.upper == pytest.approx(radius, rel=1e-6)
+    assert (model.predict(x + found.perturbations * (1 + 1e-6)) != predicted).all()
+
+
+@QUIET
+def test_quick_radii_are_certified_and_near(digits):
+    X, digit, X_test, _ = digits
+    model = DecoupledClassifier(6, random_state=0).fit(X, digit >= 5)
+    x = model.scaling_.apply(X_test[:100])
+    predicted = model.head_.predict(x)
+    exact = model.head_.radii(x, predicted)
+    quick = model.head_.quick_radii(x, predicted, max_nodes=100, attack_steps=0)
+    assert (quick <= exact * (1 + 1e-9)).all()
+    assert np.median(quick / exact) > 0.9
+
+
+# --- the frontier
+
+
+@QUIET
+def test_robustness_moves_along_the_frontier(digits):
+    X, digit, *_ = digits
+    kinds = [
+        AveragingClassifier(random_state=0, robustness=r).fit(X, digit >= 5)
+        for r in (0.0, 1.0, 5.0)
+    ]
+    chosen = [model.frontier_.chosen for model in kinds]
+    frontier = kinds[0].frontier_
+    assert (frontier.steps == kinds[1].frontier_.steps).all()
+    assert frontier.accuracy[chosen[0]] == frontier.accuracy.max()
+    radii = frontier.radius[chosen]
+    assert (np.diff(radii) >= 0).all()
+    assert radii[2] > radii[0]
+    assert kinds[2].n_iter_ == frontier.steps[chosen[2]]
+
+
+def test_warns_when_accuracy_was_still_rising(digits):
+    X, digit, *_ = digits
+    with pytest.warns(ConvergenceWarning, match="Maximum iterations \\(3\\) reached"):
+        AveragingClassifier(max_iter=3).fit(X, digit >= 5)
+
+
+# --- frames, pipelines, searches
+
+
+@QUIET
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames(library):
+    frames = pytest.importorskip(library)
+    X, y = load_iris(return_X_y=True)
+    names = ["a", "b", "c", "d"]
+    frame = frames.DataFrame({name: X[:, i] for i, name in enumerate(names)})
+    labels = frames.Series([("setosa", "versicolor", "virginica")[i] for i in y])
+    model = DecoupledClassifier(random_state=0).fit(frame, labels)
+    assert list(model.feature_names_in_) == names
+    plain = DecoupledClassifier(random_state=0).fit(X, np.asarray(labels))
+    assert (model.predict(frame) == plain.predict(X)).all()
+    assert model.score(frame, labels) > 0.85
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[names[::-1]])
+
+
+@QUIET
+def test_pipeline_search_and_scores():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), AveragingClassifier(random_state=0))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.85
+    grid = {"averagingclassifier__robustness": [0.0, 1.0]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
+    assert search.best_score_ > 0.85
+    fine = GridSearchCV(DecoupledClassifier(random_state=0), {"width": [1, 2]}, cv=2)
+    fine.fit(X, y == 0, subclass=y)
+    assert fine.best_estimator_.subclasses_.counts == {False: 2, True: 1}
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_bad_input_is_refused_in_words(kind):
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    y = [0, 1] * 10
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        kind().fit(np.where(X > 1, np.nan, X), y)
+    with pytest.raises(ValueError, match="contains only one class"):
+        kind().fit(X, [0] * 20)
+    with pytest.raises(ValueError, match="class"):
+        kind().fit(X[:1], [0])
+    with pytest.raises(ValueError, match="Unknown label type"):
+        kind().fit(X, np.array([0, "a"] * 10, dtype=object))
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        kind().fit(X, np.linspace(0, 1, 20))
+    with pytest.raises(NotFittedError):
+        kind().predict_radius(X)
+    for name, value in {
+        "width": 0,
+        "robustness": -1,
+        "learning_rate": "fast",
+        "max_iter": 0.5,
+        "validation_fraction": 1.0,
+        "init_scale": 0,
+    }.items():
+        with pytest.raises(fa.InputError, match=name):
+            kind(**{name: value}).fit(X, y)
+
+
+def test_bad_subclasses_are_refused_in_words():
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    y = [0, 1] * 10
+    for value, words in {
+        30: "at most the number of distinct points of each class; got 30 subclasses for a class of",
+        "many": "'auto', a whole number or a mapping",
+        0: "whole number of at least 1",
+    }.items():
+        with pytest.raises(fa.InputError, match=words):
+            DecoupledClassifier(value).fit(X, y)
+    with pytest.raises(fa.InputError, match=r"must name classes of y, \[0, 1\]; got 7"):
+        DecoupledClassifier({7: 2}).fit(X, y)
+    with pytest.raises(fa.InputError, match="readout must be one of"):
+        DecoupledClassifier(readout="sum").fit(X, y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        DecoupledClassifier().fit(X, y, subclass=[0, 1])
+    with pytest.raises(fa.InputError, match="missing values"):
+        DecoupledClassifier().fit(X, y, subclass=[np.nan] * 20)
+
+
+@QUIET
+@pytest.mark.parametrize("kind", BOTH)
+def test_constant_columns_and_points_are_no_trouble(kind):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal(40), np.full(40, 7.0), np.zeros(40)])
+    y = (X[:, 0] > 0).astype(int)
+    assert kind(random_state=0).fit(X, y).score(X, y) > 0.9
+    same = kind(random_state=0).fit(np.ones((20, 3)), [0, 1] * 10)
+    assert np.isfinite(same.predict_proba(np.ones((2, 3)))).all()
