@@ -32,13 +32,13 @@ class Address:
         The parameters that differ from its defaults, in brackets, with commas between them.
     quantity : str
         A number of ``scalars.csv``, or ``column?name=value&name=value`` for the mean of a column
-        of ``results.csv`` over the rows in which these columns have these values.
+        of ``results.csv`` over the rows in which these columns have these values (+ is a space).
     form : str
         How to write it, as in ``format(number, form)``.
     """
 
     experiment: str
-    changed: Mapping[str, Any]
+    changed: Mapping[str, str]
     quantity: str = ""
     form: str = ".3g"
 
@@ -55,7 +55,7 @@ class Address:
         if found is None or found["id"] not in REGISTRY:
             raise ValueError(f"{text!r} must be EXPERIMENT[name=value]:quantity format")
         pairs = [part.split("=", 1) for part in (found["set"] or "").split(",") if part]
-        changed = {name.strip(): _value(value.strip()) for name, value in pairs}
+        changed = {name.strip(): value.strip() for name, value in pairs}
         return cls(found["id"], changed, found["what"] or "", found["as"] or ".3g")
 
     @property
@@ -68,7 +68,8 @@ class Address:
         """Return the run at the usual parameters, or else at the quick ones, or else nothing."""
         experiment = REGISTRY[self.experiment]
         for start, quick in ((experiment.parameters, False), (experiment.quick, True)):
-            path = folder / experiment.id / experiment.key(replace(start, **self.changed))
+            changed = {name: _like(getattr(start, name), t) for name, t in self.changed.items()}
+            path = folder / experiment.id / experiment.key(replace(start, **changed))
             if (path / "summary.json").is_file():
                 return FoundRun(path, quick)
         return None
@@ -112,7 +113,7 @@ class FoundRun:
         if not query:
             found = [float(row[column]) for row in self.rows("scalars.csv")]
         else:
-            wanted = dict(part.split("=", 1) for part in query.split("&"))
+            wanted = dict(part.split("=", 1) for part in query.replace("+", " ").split("&"))
             rows = [
                 r for r in self.rows("results.csv") if all(_same(r[k], wanted[k]) for k in wanted)
             ]
@@ -155,11 +156,9 @@ def _number(value: float, form: str) -> str:
     return power if found[1] == "1" else f"{found[1]}·{power}"
 
 
-def _value(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
+def _like(default: Any, text: str) -> Any:
+    """Return the value of a parameter whose default is a word, or a number or nothing."""
+    return text if isinstance(default, str) else ast.literal_eval(text)
 
 
 def _same(have: str, want: str) -> bool:
