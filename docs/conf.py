@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_proof",
     "sphinxcontrib.bibtex",
+    "ivars",
     "run_numbers",
     "plainmath",
 ]
@@ -66,6 +67,7 @@ html_theme_options = {
 # MathJax comes from docs/_vendor, so that pages work without a network.
 if (HERE / "_vendor" / "mathjax" / "tex-svg-full.js").is_file():
     html_static_path.append("_vendor")
+    html_math_renderer = "mathjax"
     mathjax_path = "mathjax/tex-svg-full.js"
     mathjax3_config = {"svg": {"fontCache": "global"}, "options": {"enableMenu": False}}
 else:

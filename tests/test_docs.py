@@ -9,10 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-from documents import OTHERS, ROOT, commands, execute, fenced
 
+from documents import OTHERS, ROOT, commands, execute, fenced
 from featavg.cli import _build_parser
 from featavg.experiments import REGISTRY
 
@@ -22,8 +21,10 @@ PAGES = sorted(
     for page in DOCS.rglob("*.md")
     if not {"_build", "_vendor", "generated"} & set(page.relative_to(DOCS).parts)
 )
-sys.path.insert(0, str(DOCS / "_ext"))
+sys.path[:0] = [str(DOCS), str(DOCS / "_ext")]
 
+import mathjax  # noqa: E402
+from ivars import separate  # noqa: E402
 from runs import Address, written  # noqa: E402
 
 
@@ -51,11 +52,12 @@ def test_commands_of_a_page_are_understood(page, capsys):
         if program == "make":
             assert re.search(rf"^{arguments[0]}:", makefile, flags=re.MULTILINE), arguments
         elif program == "featavg":
+            code = 0
             try:
                 parser.parse_args(arguments)
-            except SystemExit as end:
-                said = capsys.readouterr().err
-                assert end.code == 0, f"featavg {' '.join(arguments)}: {said}"  # 0 is --help
+            except SystemExit as end:  # with 0 after --help
+                code = end.code
+            assert code == 0, f"featavg {' '.join(arguments)}: {capsys.readouterr().err}"
         else:
             assert program in OTHERS, program
 
@@ -74,8 +76,18 @@ def test_pages_hold_no_number_that_a_run_should_give():
     """On the page of findings digits come from roles, or belong to a setting or a theorem."""
     text = (DOCS / "found.md").read_text(encoding="utf-8")
     text = re.sub(r"```.*?```|\{[\w-]+\}`[^`]*`|`[^`]*`|\$[^$]*\$", "", text, flags=re.DOTALL)
-    settings = r"(Theorems?|Lemmas?|Figures?|Proposition|Section|and|to) [A-D]?\.?\d[\d.]*|\d+-class"
+    settings = (
+        r"(Theorems?|Lemmas?|Figures?|Proposition|Section|and|to) [A-D]?\.?\d[\d.]*|\d+-class"
+    )
     assert not re.findall(r"\d+\.\d+", re.sub(settings, "", text))
+
+
+def test_attributes_that_end_in_an_underscore():
+    assert separate([":ivar a_, b: text", "  more"]) == [
+        ":ivar a\\_: text",
+        ":ivar b: text",
+        "  more",
+    ]
 
 
 def test_addresses_of_numbers():
@@ -116,7 +128,20 @@ def test_a_number_is_read_from_the_run_it_names(tmp_path):
 def test_numbers_as_they_are_written(value, form, text):
     assert written([value], form) == text
     assert written([value, value], form) == text
-    assert np.isfinite(value)
+
+
+def test_mathjax_is_checked_before_it_is_kept(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(mathjax, "VENDOR", tmp_path / "vendor")
+    monkeypatch.setattr(mathjax.shutil, "which", lambda _: None)
+    assert mathjax.main() == 1
+    assert "npm is not installed" in capsys.readouterr().err
+    fake = tmp_path / "npm"
+    fake.write_text(f"#!/bin/sh\necho no > mathjax-{mathjax.VERSION}.tgz\n", encoding="utf-8")
+    fake.chmod(0o755)
+    monkeypatch.setattr(mathjax.shutil, "which", lambda _: str(fake))
+    assert mathjax.main() == 2
+    assert "must have the SHA-256" in capsys.readouterr().err
+    assert not (tmp_path / "vendor").exists()
 
 
 def test_the_documentation_builds_where_nothing_was_run(tmp_path):

@@ -7,9 +7,9 @@ import runpy
 import tomllib
 
 import pytest
-from documents import ROOT, blocks, execute
 
 import featavg as fa
+from documents import ROOT, blocks, execute
 from featavg.cli import main
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ nothing is ever made up.
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -75,7 +76,7 @@ class PaperRole(SphinxRole):
         address, found = _find(self.env, self.text)
         if found is None:
             return [_inline(_MISSING, address.command, "num missing")], []
-        text = found.expectation(address.quantity)["paper"] or "nothing"
+        text = found.expectation(address.quantity)["paper"] or "–"
         return [_inline(text, "the paper")], []
 
 
@@ -151,7 +152,7 @@ class Violated(_RunDirective):
                 worst[row["claim"]] = row
         rows = [
             (
-                row["claim"].replace("-", " ", 1) + (" †" if row["reading"] else ""),
+                _claim_name(row["claim"]) + (" †" if row["reading"] else ""),
                 row["statement"],
                 row["bound"],
                 written([float(row["measured"])], ".2g"),
@@ -210,6 +211,13 @@ class RunsBehind(SphinxDirective):
             rows.append((f"`{shown}`", found.path.name, str(found.summary["seeds"]), seconds, same))
         names = ("command", "folder", "seeds", "time", "source code")
         return _table(self, names, rows, numbers=(2, 3))
+
+
+def _claim_name(claim: str) -> str:
+    """Return ``lemma-a.13`` as Lemma A.13, and what stands after the number behind a comma."""
+    kind, _, rest = claim.partition("-")
+    number, *words = re.split(r"\.(?=[a-z]{2})", rest)
+    return ", ".join([f"{kind.capitalize()} {number[:1].upper()}{number[1:]}", *words])
 
 
 def _verdict(holds: bool) -> str:

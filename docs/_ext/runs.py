@@ -132,18 +132,22 @@ class FoundRun:
 def written(values: list[float], form: str) -> str:
     """Return the mean, and the standard deviation over seeds where there are several.
 
+    The standard deviation has as many decimals as the mean.
+
     Examples
     --------
     >>> written([17.25, 17.75], ".1f"), written([0.5], ".0%"), written([2.0, 2.0], ".0f")
     ('17.5 ± 0.4', '50 %', '2')
+    >>> written([0.4428, 0.4432], ".3g"), written([38.0, 39.0], ".3g")
+    ('0.443 ± 0.000', '38.5 ± 0.7')
     """
     text = _number(statistics.fmean(values), form)
     if len(set(values)) < 2:
         return text
-    spread = _number(statistics.stdev(values), form)
-    if form.endswith("%"):
-        return f"{text[:-2]} ± {spread}"
-    return f"{text} ± {spread}"
+    if form.endswith("g") and "·" not in text:
+        form = f".{len(text.partition('.')[2])}f"
+    spread = _number(statistics.stdev(values), form.replace("+", ""))
+    return f"{text.removesuffix(' %')} ± {spread}"
 
 
 def _number(value: float, form: str) -> str:
