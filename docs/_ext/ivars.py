@@ -1,7 +1,7 @@
 """Names of attributes that end in an underscore, as scikit-learn's do, and several in one line.
 
-Napoleon writes ``:ivar classes_, head_: text``. There reStructuredText sees references, and one name
-with a type.
+Napoleon writes ``:ivar classes_, head_: text``. There reStructuredText sees references, and one
+name with a type.
 """
 
 from __future__ import annotations
