@@ -2,10 +2,13 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Where the documentation finds its numbers, and what it runs (a minute) if it is not there yet.
+RUNS      ?= runs
+DOCS_RUNS ?= figure1 figure2-synthetic figure3-synthetic
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce play test test-network test-faults lint format benchmark browser clean
+.PHONY: help install reproduce play test test-network test-faults lint format docs benchmark browser clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +39,14 @@ format: $(VENV)/dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/docs ## build the documentation into docs/_build/html
+	@for id in $(DOCS_RUNS); do \
+	  $(BIN)/featavg run $$id --out $(RUNS) >/dev/null || echo "docs: 'featavg run $$id' did not end well; see it for why." >&2; \
+	done
+	@$(BIN)/python docs/mathjax.py || test $$? = 1
+	FEATAVG_RUNS=$(RUNS) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 benchmark: $(VENV)/dev ## time the engine against what people use today
 	$(BIN)/python benchmarks/descent.py
 	$(BIN)/python benchmarks/robustness.py
@@ -46,7 +57,7 @@ benchmark: $(VENV)/dev ## time the engine against what people use today
 	$(BIN)/python benchmarks/estimators.py --speed
 
 clean: ## remove the environment and caches; 'runs' stays
-	rm -rf $(VENV) artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) docs/_build docs/_vendor docs/reference/generated artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
 
 # A stamp file for each set of dependencies: made again when what it depends on changes.
 $(VENV)/bin/python:
@@ -61,9 +72,13 @@ $(VENV)/play: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[play]'
 	@touch $@ $(VENV)/core
 
+$(VENV)/docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt -e '.[docs]'
+	@touch $@ $(VENV)/core $(VENV)/play
+
 $(VENV)/dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[dev]'
-	@touch $@ $(VENV)/core $(VENV)/play
+	@touch $@ $(VENV)/core $(VENV)/play $(VENV)/docs
 
 # The browser that the tests drive: what is there, or else Debian's package.
 browser:

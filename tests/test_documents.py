@@ -5,29 +5,23 @@ from __future__ import annotations
 import re
 import runpy
 import tomllib
-from pathlib import Path
 
 import pytest
 
 import featavg as fa
+from documents import ROOT, blocks, execute
 from featavg.cli import main
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
-
-
-def test_python_block_of_the_readme_prints_what_the_readme_says(capsys):
-    (code,), (expected,) = blocks("python"), blocks("text")
-    exec(compile(code, "README.md", "exec"), {})  # noqa: S102
-    assert capsys.readouterr().out == expected
+def test_python_block_of_the_readme_prints_what_the_readme_says():
+    ((_, printed, said),) = execute(README, "README.md")
+    assert printed == said
 
 
 def test_commands_of_the_readme_do_what_the_readme_says(capsys, tmp_path):
-    lines = [line for block in blocks("console") for line in block.splitlines()]
+    lines = [line for block in blocks(README, "console") for line in block.splitlines()]
     lines = [line.removeprefix("$ ").split("#")[0].strip() for line in lines]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     seen = {"featavg": 0, "make": 0}

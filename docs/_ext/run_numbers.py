@@ -1,0 +1,267 @@
+"""Numbers, tables and figures of a page that are read from the folder of runs.
+
+Roles: ``num`` is a number of a run; ``paper`` is what the paper says of it; ``paper-curve`` is a
+point of its Figure 3. Directives: ``expectations``, ``conclusion``, ``violated``, ``run-figure``,
+``runs-behind``. What was not run is shown as "not run here", with the command that runs it:
+nothing is ever made up.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from runs import Address, FoundRun, written
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from featavg.experiments import REGISTRY
+from featavg.experiments.store import versions
+from featavg.paper import figure3_curve
+
+_LOG = logging.getLogger(__name__)
+_MISSING = "not run here"
+_NEEDED: dict[str, set[str]] = {}  # commands that would make what is missing, and who asks
+
+
+def _find(env: Any, text: str) -> tuple[Address, FoundRun | None]:
+    """Return an address and its run, and remember that the page uses it."""
+    address = Address.of(text)
+    found = address.find(Path(env.config.featavg_runs))
+    used = env.temp_data.setdefault("featavg_used", {})
+    used[address.command] = (address, found)
+    env.note_reread()  # runs come and go without the page changing
+    if found is None:
+        _NEEDED.setdefault(address.command, set()).add(env.docname)
+    else:
+        env.note_dependency(str(found.path / "summary.json"))
+    return address, found
+
+
+def _inline(text: str, title: str, kind: str = "num") -> nodes.Node:
+    """Return a number that says where it comes from when pointed at."""
+    safe = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    shown = text.replace("&", "&amp;").replace("<", "&lt;")
+    html = f'<span class="{kind}" title="{safe}">{shown}</span>'
+    return nodes.raw("", html, format="html")
+
+
+class NumberRole(SphinxRole):
+    """A number of a run: its mean, and the standard deviation over seeds."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the number, or that it is not there."""
+        address, found = _find(self.env, self.text)
+        if found is None:
+            return [_inline(_MISSING, address.command, "num missing")], []
+        text = written(found.values(address.quantity), address.form)
+        where = f"runs/{found.path.parent.name}/{found.path.name}, {found.summary['seeds']} seeds"
+        shown: list[nodes.Node] = [_inline(text, f"{address.quantity} of {where}")]
+        if found.quick:
+            shown.append(nodes.superscript("", "quick"))
+        return shown, []
+
+
+class PaperRole(SphinxRole):
+    """What the paper says of a quantity, as the run recorded it."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the paper's number, or that it is not there."""
+        address, found = _find(self.env, self.text)
+        if found is None:
+            return [_inline(_MISSING, address.command, "num missing")], []
+        text = found.expectation(address.quantity)["paper"] or "–"
+        return [_inline(text, "the paper")], []
+
+
+class PaperCurveRole(SphinxRole):
+    """A point of Figure 3 of the paper, ``panel:classes:radius format``, read off its pixels."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the accuracy."""
+        place, _, form = self.text.partition(" ")
+        panel, classes, radius = place.split(":")
+        radii, accuracy = figure3_curve(panel, int(classes))
+        (index,) = (i for i, r in enumerate(radii) if abs(r - float(radius)) < 1e-6)
+        text = written([float(accuracy[index])], form or ".0%")
+        return [_inline(text, "read off Figure 3 of the paper")], []
+
+
+class _RunDirective(SphinxDirective):
+    """Something made of a whole run."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def found(self) -> tuple[Address, FoundRun | None]:
+        return _find(self.env, self.arguments[0])
+
+    def missing(self, address: Address) -> list[nodes.Node]:
+        return _parsed(self, f":::{{note}}\nNot run here. `{address.command}` makes it.\n:::")
+
+
+class Expectations(_RunDirective):
+    """The table of a run: what was expected, what the paper says, what came out."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        address, run = self.found()
+        if run is None:
+            return self.missing(address)
+        rows = []
+        for entry in run.summary["expectations"]:
+            ours = written(entry["values"], ".3g")
+            held = entry["rule"] if entry["rule"] == "reported" else _verdict(entry["holds"])
+            rows.append((entry["statement"], entry["paper"] or "–", ours, held))
+        return _table(self, ("", "paper", "ours", "expected"), rows, numbers=(1, 2))
+
+
+class Conclusion(_RunDirective):
+    """The result of a run in its own words."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the paragraph."""
+        address, run = self.found()
+        if run is None:
+            return self.missing(address)
+        quote = nodes.block_quote()
+        quote += nodes.paragraph("", run.summary["conclusion"])
+        return [quote]
+
+
+class Violated(_RunDirective):
+    """The claims of a ledger that did not hold in every seed."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table, the worst first."""
+        address, run = self.found()
+        if run is None:
+            return self.missing(address)
+        worst: dict[str, dict[str, str]] = {}
+        for row in run.rows("results.csv"):
+            if row["verdict"] != "violated":
+                continue
+            kept = worst.get(row["claim"])
+            if kept is None or float(row["slack"]) < float(kept["slack"]):
+                worst[row["claim"]] = row
+        rows = [
+            (
+                _claim_name(row["claim"]) + (" †" if row["reading"] else ""),
+                row["statement"],
+                row["bound"],
+                written([float(row["measured"])], ".2g"),
+                written([float(row["limit"])], ".2g"),
+            )
+            for row in sorted(worst.values(), key=lambda row: float(row["slack"]))
+        ]
+        names = ("claim", "what it says", "bound", "measured", "allowed")
+        return _table(self, names, rows, numbers=(3, 4))
+
+
+class RunFigure(_RunDirective):
+    """The figure of a run, or a committed one in its place."""
+
+    has_content = True
+    option_spec: ClassVar[dict[str, Any]] = {
+        "alt": directives.unchanged_required,
+        "otherwise": directives.unchanged,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Return the figure."""
+        address, found = self.found()
+        caption = "\n".join(self.content)
+        if found is not None:
+            name = f"{found.path.parent.name}-{found.path.name}.png"
+            picture = Path(self.env.srcdir) / "_build" / "pictures" / name
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(found.path / "figure.png", picture)
+            where, made = f"/_build/pictures/{name}", f"`{address.command}`"
+        elif "otherwise" in self.options:
+            where = self.options["otherwise"]
+            made = f"the committed picture; not run here, `{address.command}` makes it"
+        else:
+            return self.missing(address)
+        caption = f"{caption} ({made})"
+        text = f":::{{figure}} {where}\n:alt: {self.options['alt']}\n\n{caption}\n:::"
+        return _parsed(self, text)
+
+
+class RunsBehind(SphinxDirective):
+    """The list of all runs that the page above has used."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        used: dict[str, Any] = self.env.temp_data.get("featavg_used") or {}
+        rows = []
+        for command, (_, found) in used.items():
+            if found is None:
+                rows.append((f"`{command}`", _MISSING, "–", "–", "–"))
+                continue
+            source = found.provenance["versions"]["source"]
+            same = "this" if source == versions()["source"] else f"another ({source})"
+            shown = command + (" --quick" if found.quick else "")
+            seconds = f"{found.provenance['seconds']:.0f} s"
+            rows.append((f"`{shown}`", found.path.name, str(found.summary["seeds"]), seconds, same))
+        names = ("command", "folder", "seeds", "time", "source code")
+        return _table(self, names, rows, numbers=(2, 3))
+
+
+def _claim_name(claim: str) -> str:
+    """Return ``lemma-a.13`` as Lemma A.13, and what stands after the number behind a comma."""
+    kind, _, rest = claim.partition("-")
+    number, *words = re.split(r"\.(?=[a-z]{2})", rest)
+    return ", ".join([f"{kind.capitalize()} {number[:1].upper()}{number[1:]}", *words])
+
+
+def _verdict(holds: bool) -> str:
+    return "holds" if holds else "**does not hold**"
+
+
+def _table(
+    directive: SphinxDirective,
+    names: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+    numbers: tuple[int, ...] = (),
+) -> list[nodes.Node]:
+    """Return a table; cells are Markdown."""
+    rule = ["--:" if i in numbers else "---" for i in range(len(names))]
+    cells = [[cell.replace("|", "\\|").replace("_", "\\_") for cell in row] for row in rows]
+    lines = ["| " + " | ".join(line) + " |" for line in (names, rule, *cells)]
+    return _parsed(directive, "\n".join(lines))
+
+
+def _parsed(directive: SphinxDirective, text: str) -> list[nodes.Node]:
+    return directive.parse_text_to_nodes(text)
+
+
+def _tell(app: Sphinx, error: Exception | None) -> None:
+    """Say what was missing, and how to make it."""
+    if error is not None or not _NEEDED:
+        return
+    _LOG.info("These runs are not in %s and are shown as %r:", app.config.featavg_runs, _MISSING)
+    for command, pages in sorted(_NEEDED.items()):
+        data = REGISTRY[command.split()[2]].data
+        first = f"featavg data get {data} && " if data else ""
+        _LOG.info("  %s%s   (for %s)", first, command, ", ".join(sorted(pages)))
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the roles and directives."""
+    app.add_config_value("featavg_runs", "../runs", "env", str)
+    app.add_role("num", NumberRole())
+    app.add_role("paper", PaperRole())
+    app.add_role("paper-curve", PaperCurveRole())
+    app.add_directive("expectations", Expectations)
+    app.add_directive("conclusion", Conclusion)
+    app.add_directive("violated", Violated)
+    app.add_directive("run-figure", RunFigure)
+    app.add_directive("runs-behind", RunsBehind)
+    app.connect("build-finished", _tell)
+    return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": True}
