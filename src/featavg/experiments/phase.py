@@ -38,7 +38,8 @@ class Side:
     """One axis of a diagram.
 
     `names` are the parameters it sets, `low` and `high` its ends; `shown` turns a value of the
-    parameter into what the axis shows (σ into α/σ).
+    parameter into what the axis shows (σ into α/σ). `ticks` are those of a logarithmic axis that
+    spans too little for powers of ten.
     """
 
     names: str
@@ -48,6 +49,7 @@ class Side:
     log: bool = False
     whole: bool = False
     shown: Callable[[float], float] = float
+    ticks: tuple[float, ...] = ()
 
     def values(self, count: int) -> list[float]:
         """Return at most `count` different values, evenly spaced."""
@@ -239,6 +241,10 @@ def _map(
             clip_on=False,
         )
     panel.set(**limits)
+    for axis, side in ((panel.xaxis, diagram.x), (panel.yaxis, diagram.y)):
+        if side.ticks:
+            axis.set_ticks(side.ticks, labels=[f"{tick:g}" for tick in side.ticks])
+            axis.set_ticks([], minor=True)
     if diagram.paper or diagram.borders:
         panel.legend(fontsize=8, loc="lower left", framealpha=0.9, frameon=True)
 
@@ -286,11 +292,16 @@ _RATE = Side("learning_rate", "learning rate η", 1e-5, 10, log=True)
 _INIT = Side(
     "weight_scale+bias_scale", "initial weights $\\sigma_w = \\sigma_b$", 1e-6, 0.1, log=True
 )
-_NOISE = Side("noise", "signal-to-noise ratio α/σ", 0.2, 5, log=True, shown=_snr)
-_COSINE = Side("cosine", "cosine between centres", 0, 0.9)
+_NOISE = Side(
+    "noise", "signal-to-noise ratio α/σ", 0.2, 5, log=True, shown=_snr, ticks=(0.2, 0.5, 1, 2, 5)
+)
+# Beyond this, centres are so alike that the index of a single one is no longer near 0, see
+# `averaging_index_per_neuron`.
+_COSINE = Side("cosine", "cosine between centres", 0, 0.3)
 _CLUSTERS = Side("clusters", "clusters k", 4, 43, whole=True)
 _WIDTH = Side("width", "neurons m on each side", 1, 40, whole=True)
-_SAMPLES = Side("samples", "training points n", 20, 1000, log=True, whole=True)
+_NUMBERS = (20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+_SAMPLES = Side("samples", "training points n", 20, 1000, log=True, whole=True, ticks=_NUMBERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,10 +349,11 @@ class ClustersSamples(Parameters):
 
 @dataclass(frozen=True, kw_only=True)
 class Imbalance(Parameters):
-    """Positive among 40 clusters, and the signal-to-noise ratio."""
+    """Positive among 20 clusters, and the signal-to-noise ratio."""
 
-    clusters: int = parameter(40, "k, the number of clusters")
-    diagram = Diagram(_NOISE, Side("positive", "positive clusters of k", 1, 39, whole=True))
+    clusters: int = parameter(20, "k, the number of clusters")
+    width: int = parameter(10, "m, positive (and negative) neurons of the 2-class network")
+    diagram = Diagram(_NOISE, Side("positive", "positive clusters of 20", 1, 19, whole=True))
 
 
 def _phase(name: str, title: str, kind: type[Parameters], **quick: Any) -> Experiment:
@@ -364,9 +376,9 @@ def _phase(name: str, title: str, kind: type[Parameters], **quick: Any) -> Exper
 
 
 EXPERIMENTS = (
-    _phase("learning-rate-init", "Where averaging ends: η × initial weights", LearningRateInit),
-    _phase("snr-cosine", "Where averaging ends: noise × angle", SnrCosine, samples=500),
-    _phase("clusters-width", "Where averaging ends: clusters × neurons", ClustersWidth),
-    _phase("clusters-samples", "Where averaging ends: clusters × points", ClustersSamples),
-    _phase("imbalance", "Where averaging ends: unequal sides × noise", Imbalance, samples=500),
+    _phase("learning-rate-init", "Phase diagram: η × initial weights", LearningRateInit),
+    _phase("snr-cosine", "Phase diagram: noise × angle", SnrCosine),
+    _phase("clusters-width", "Phase diagram: clusters × neurons", ClustersWidth),
+    _phase("clusters-samples", "Phase diagram: clusters × points", ClustersSamples),
+    _phase("imbalance", "Phase diagram: unequal sides × noise", Imbalance),
 )
