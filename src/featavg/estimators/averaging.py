@@ -73,7 +73,7 @@ class AveragingClassifier(HeadClassifier):
         *,
         robustness: float = 1.0,
         learning_rate: float | str = "auto",
-        max_iter: int = 500,
+        max_iter: int = 300,
         validation_fraction: float = 0.2,
         init_scale: float = 1e-5,
         random_state: Any = None,

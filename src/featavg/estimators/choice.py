@@ -17,7 +17,7 @@ GAIN = 1.05
 # Each subclass has to have this many points, on average.
 _FEWEST_POINTS = 10
 # A short look is enough to tell which number is better.
-_STEPS = 86
+_STEPS = 58
 _POINTS = 2000
 # From this prediction strength on, clusters are so clear that nothing else is tried.
 _CLEAR = 0.95
@@ -41,7 +41,7 @@ def choose_subclasses(
     First the numbers that the points themselves speak for, see `cluster_class`; where all classes
     have subclasses with a prediction strength of 0.95, that is all. Real classes are often no clear
     clusters and yet a network of more subclasses is more robust, so there larger numbers,
-    the same for all classes (a quarter of `largest`, half of it, all of it), are tried too: each is
+    the same for all classes (half of `largest` and all of it), are tried too: each is
     trained on for a little while, and the smallest is taken whose median radius on the held-out
     points, where accuracy is within half of `robustness` standard errors of the best, is within 5 %
     of the largest. (Half, because accuracy has still to pay for where training is stopped.)
@@ -51,7 +51,7 @@ def choose_subclasses(
         return first
     fewest = int(np.bincount(codes[split.train]).min()) // _FEWEST_POINTS
     spoken = len(first.class_of) / len(classes)
-    tried = [m for m in sorted({largest // 4, largest // 2, largest}) if spoken < m <= fewest]
+    tried = [m for m in sorted({largest // 2, largest}) if spoken < m <= fewest]
     candidates = [first] + [
         find_subclasses(x, codes, split.train, classes, number=m, rng=rng) for m in tried
     ]

@@ -43,7 +43,7 @@ class Plan:
     """How to train: see the parameters of the estimators."""
 
     learning_rate: float | None = None
-    max_iter: int = 500
+    max_iter: int = 300
     robustness: float = 1.0
     radius_points: int = 100
 

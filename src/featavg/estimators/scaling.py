@@ -47,8 +47,8 @@ class Scaling:
         # what is left of points that are all the same is rounding
         if not largest > 1e-12 * float(np.abs(shift).max(initial=0.0)):
             return cls(shift, 1.0)
-        root = largest * np.sqrt(np.square(spread / largest).mean())
-        return cls(shift, float(1 / root))
+        spread /= largest  # so that squares stay in range
+        return cls(shift, float(1 / (largest * np.sqrt(np.vdot(spread, spread) / spread.size))))
 
     def apply(self, x: FloatArray, dtype: Any = np.float64) -> FloatArray:
         """Return scaled points."""

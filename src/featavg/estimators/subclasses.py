@@ -142,7 +142,7 @@ def cluster_class(
     if number == 1:
         labels = np.zeros(len(x), dtype=np.int64)
         return ClassClusters(view, inside.mean(axis=0, keepdims=True), labels, strength)
-    means = _k_means(inside, number, rng, starts=3 * _STARTS)
+    means = _k_means(inside, number, rng, starts=2 * _STARTS)
     return ClassClusters(view, means.cluster_centers_, means.labels_.astype(np.int64), strength)
 
 
