@@ -144,7 +144,7 @@ def test_mathjax_is_checked_before_it_is_kept(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "vendor").exists()
 
 
-def test_the_documentation_builds_where_nothing_was_run(tmp_path):
+def test_the_documentation_builds_where_nothing_was_run(tmp_path, monkeypatch):
     """A fresh machine: no runs, no MathJax, and yet no warning."""
     source, html = tmp_path / "docs", tmp_path / "html"
     ignored = shutil.ignore_patterns("_build", "_vendor", "generated")
