@@ -144,15 +144,26 @@ def test_mathjax_is_checked_before_it_is_kept(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "vendor").exists()
 
 
-def test_the_documentation_builds_where_nothing_was_run(tmp_path):
+def test_the_documentation_builds_where_nothing_was_run(tmp_path, monkeypatch):
     """A fresh machine: no runs, no MathJax, and yet no warning."""
     source, html = tmp_path / "docs", tmp_path / "html"
     ignored = shutil.ignore_patterns("_build", "_vendor", "generated")
     shutil.copytree(DOCS, source, ignore=ignored)
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-b", "html", source, html]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-b",
+        "html",
+        source,
+        html,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "featavg run ledger --preset theorem" in done.stdout
+    assert "featavg run ledger --preset theorem" in done.stderr
     found = (html / "found.html").read_text(encoding="utf-8")
     assert "not run here" in found
     assert "<math" in found

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,14 +19,12 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from runs import Address, FoundRun, written
 from sphinx.application import Sphinx
-from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from featavg.experiments import REGISTRY
 from featavg.experiments.store import versions
 from featavg.paper import figure3_curve
 
-_LOG = logging.getLogger(__name__)
 _MISSING = "not run here"
 _NEEDED: dict[str, set[str]] = {}  # commands that would make what is missing, and who asks
 
@@ -119,7 +118,10 @@ class Expectations(_RunDirective):
             ours = written(entry["values"], ".3g")
             held = entry["rule"] if entry["rule"] == "reported" else _verdict(entry["holds"])
             rows.append((entry["statement"], entry["paper"] or "–", ours, held))
-        return _table(self, ("", "paper", "ours", "expected"), rows, numbers=(1, 2))
+        shown = _table(self, ("", "paper", "ours", "expected"), rows, numbers=(1, 2))
+        if run.quick:
+            shown += _parsed(self, f"(`{address.command} --quick`, a smaller setting.)")
+        return shown
 
 
 class Conclusion(_RunDirective):
@@ -161,7 +163,7 @@ class Violated(_RunDirective):
             for row in sorted(worst.values(), key=lambda row: float(row["slack"]))
         ]
         names = ("claim", "what it says", "bound", "measured", "allowed")
-        return _table(self, names, rows, numbers=(3, 4))
+        return _table(self, names, rows, numbers=(3, 4), wide=True)
 
 
 class RunFigure(_RunDirective):
@@ -182,7 +184,8 @@ class RunFigure(_RunDirective):
             picture = Path(self.env.srcdir) / "_build" / "pictures" / name
             picture.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(found.path / "figure.png", picture)
-            where, made = f"/_build/pictures/{name}", f"`{address.command}`"
+            where = f"/_build/pictures/{name}"
+            made = f"`{address.command}{' --quick' if found.quick else ''}`"
         elif "otherwise" in self.options:
             where = self.options["otherwise"]
             made = f"the committed picture; not run here, `{address.command}` makes it"
@@ -210,7 +213,7 @@ class RunsBehind(SphinxDirective):
             seconds = f"{found.provenance['seconds']:.0f} s"
             rows.append((f"`{shown}`", found.path.name, str(found.summary["seeds"]), seconds, same))
         names = ("command", "folder", "seeds", "time", "source code")
-        return _table(self, names, rows, numbers=(2, 3))
+        return _table(self, names, rows, numbers=(2, 3), wide=True)
 
 
 def _claim_name(claim: str) -> str:
@@ -229,12 +232,18 @@ def _table(
     names: tuple[str, ...],
     rows: Sequence[tuple[str, ...]],
     numbers: tuple[int, ...] = (),
+    *,
+    wide: bool = False,
 ) -> list[nodes.Node]:
-    """Return a table; cells are Markdown."""
+    """Return a table; cells are Markdown. A wide one scrolls on a phone."""
     rule = ["--:" if i in numbers else "---" for i in range(len(names))]
     cells = [[cell.replace("|", "\\|").replace("_", "\\_") for cell in row] for row in rows]
     lines = ["| " + " | ".join(line) + " |" for line in (names, rule, *cells)]
-    return _parsed(directive, "\n".join(lines))
+    found = _parsed(directive, "\n".join(lines))
+    for node in found:
+        if wide and isinstance(node, nodes.table):
+            node["classes"].append("wide")
+    return found
 
 
 def _parsed(directive: SphinxDirective, text: str) -> list[nodes.Node]:
@@ -245,11 +254,12 @@ def _tell(app: Sphinx, error: Exception | None) -> None:
     """Say what was missing, and how to make it."""
     if error is not None or not _NEEDED:
         return
-    _LOG.info("These runs are not in %s and are shown as %r:", app.config.featavg_runs, _MISSING)
+    lines = [f"These runs are not in {app.config.featavg_runs} and are shown as {_MISSING!r}:"]
     for command, pages in sorted(_NEEDED.items()):
         data = REGISTRY[command.split()[2]].data
         first = f"featavg data get {data} && " if data else ""
-        _LOG.info("  %s%s   (for %s)", first, command, ", ".join(sorted(pages)))
+        lines.append(f"  {first}{command}   (for {', '.join(sorted(pages))})")
+    print("\n".join(lines), file=sys.stderr)  # also with -q, and not a warning
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
