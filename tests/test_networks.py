@@ -202,3 +202,22 @@ def test_bad_initialisations_are_refused(small_train, rng):
             fa.BinaryNet.init(small_train, width=width, weight_scale=1.0, bias_scale=1.0, rng=rng)
     with pytest.raises(fa.InputError, match="weight_scale must be at least 0"):
         fa.MultiClassNet.init(small_train, width=1, weight_scale=-1.0, rng=rng)
+
+
+@pytest.mark.parametrize("method", ["dual", "primal"])
+def test_biases_of_many_classes_are_weights_of_a_constant_coordinate(method):
+    rng = np.random.default_rng(0)
+    x, cluster = rng.standard_normal((30, 5)), np.arange(30) % 3
+    W, b = rng.standard_normal((6, 5)), rng.standard_normal(6)
+    train = fa.Sample.of_points(x, cluster)
+    longer = fa.Sample.of_points(np.column_stack([x, np.ones(30)]), cluster)
+    with_biases = fa.MultiClassNet(W, classes=3, biases=b)
+    without = fa.MultiClassNet(np.column_stack([W, b]), classes=3)
+    settings = {"learning_rate": 0.1, "steps": 50, "method": method}
+    net = fa.descend(with_biases, train, **settings).net
+    other = fa.descend(without, longer, **settings).net
+    assert net.weights == pytest.approx(other.weights[:, :-1])
+    assert net.biases == pytest.approx(other.weights[:, -1])
+    assert net.with_readout("argmax").score(x) == pytest.approx(
+        other.with_readout("argmax").score(longer.x)
+    )
