@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from documents import OTHERS, ROOT, commands, execute, fenced
-from featavg.cli import _build_parser
+from featavg.cli import build_parser
 from featavg.experiments import REGISTRY
 
 DOCS = ROOT / "docs"
@@ -47,7 +47,7 @@ def test_python_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, mon
 @pytest.mark.parametrize("page", [p for p in PAGES if "console" in languages(p)], ids=named)
 def test_commands_of_a_page_are_understood(page, capsys):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    parser = _build_parser()
+    parser = build_parser()
     for program, *arguments in commands(page.read_text(encoding="utf-8")):
         if program == "make":
             assert re.search(rf"^{arguments[0]}:", makefile, flags=re.MULTILINE), arguments

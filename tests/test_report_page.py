@@ -257,7 +257,7 @@ def test_the_command_repeats_the_run(name, tmp_path):
         folder = run_folder(root, name, parameters=described["parameters"])
         assert (folder.name == experiment.key(parameters)) == (experiment.revision == 1)
         ((run,), _) = find_runs(root)
-        options = cli._build_parser().parse_args(shlex.split(command(run))[1:])
+        options = cli.build_parser().parse_args(shlex.split(command(run))[1:])
         start = experiment.quick if options.quick else experiment.parameters
         given = {
             f.name: getattr(options, f.name) for f in fields(start) if hasattr(options, f.name)

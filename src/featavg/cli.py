@@ -43,7 +43,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = _build_parser()
+    parser = build_parser()
     try:
         options = parser.parse_args(arguments)
         if options.command is None:
@@ -74,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _build_parser() -> _Parser:
+def build_parser() -> _Parser:
+    """Return the parser of all commands."""
     parser = _Parser(
         prog="featavg",
         description="A laboratory for feature averaging: the paper's experiments and your own.",

@@ -16,6 +16,7 @@ from featavg.auditing.geometry import Geometry
 from featavg.auditing.verdict import reasons, verdict
 from featavg.estimators import AveragingClassifier, DecoupledClassifier
 from featavg.estimators.heads import Head
+from featavg.estimators.subclasses import STRENGTH
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.progress import ProgressReporter
@@ -82,6 +83,10 @@ class Audit:
         The class labels.
     subclasses : dict
         The number of subclasses of each class, given or found.
+    clear : dict
+        How many subclasses of each class are found again in both halves of the points, see
+        `featavg.estimators.subclasses.cluster_class`; more than these are used where a network
+        trained on more is more robust. Empty where subclasses were given.
     names : tuple
         What each subclass is called.
     given : bool
@@ -103,6 +108,7 @@ class Audit:
 
     classes: tuple[Any, ...]
     subclasses: dict[Any, int]
+    clear: dict[Any, int]
     names: tuple[Any, ...]
     given: bool
     trained: int
@@ -153,6 +159,7 @@ class Audit:
             "classes": [str(name) for name in self.classes],
             "subclasses": {str(name): count for name, count in self.subclasses.items()},
             "subclasses_given": self.given,
+            "subclasses_clear": {str(name): count for name, count in self.clear.items()},
             "trained": self.trained,
             "held_out": self.held_out,
             "measured": self.measured,
@@ -255,6 +262,7 @@ def audit(
     return Audit(
         classes=tuple(coarse.classes_.tolist()),
         subclasses=found.counts,
+        clear={name: _clear(strength) for name, strength in found.strength.items()},
         names=found.names,
         given=finer is not None,
         trained=len(train),
@@ -293,6 +301,11 @@ def _split(
     except ValueError as error:
         raise InputError(f"test_size must leave points of each class; {error}") from None
     return np.sort(train), np.sort(test)
+
+
+def _clear(strength: FloatArray) -> int:
+    """Return the largest number of subclasses whose prediction strength suffices."""
+    return int(np.flatnonzero(strength >= STRENGTH)[-1]) + 1
 
 
 def _pairs(labels: Any, finer: Any) -> IntArray:

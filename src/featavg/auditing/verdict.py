@@ -54,6 +54,11 @@ def verdict(audit: Audit) -> str:
     counts = " + ".join(str(count) for count in audit.subclasses.values())
     how = "given" if audit.given else "found"
     parts = [f"{counts} subclasses {how} in {len(audit.classes)} classes."]
+    if audit.clear and audit.clear != audit.subclasses:
+        clear = " + ".join(str(count) for count in audit.clear.values())
+        parts.append(
+            f"The points speak clearly for {clear}; a network trained on more is more robust."
+        )
     index = audit.coarse.averaging_index
     if np.isnan(index):
         parts.append("With one subclass in each class there are no features to average.")
