@@ -13,8 +13,9 @@ from torch import nn
 from featavg import InputError
 from featavg.vision.augmentation import Draw, ImagePool
 from featavg.vision.losses import losses_over
-from featavg.vision.models import ResNet18, SmallCNN
+from featavg.vision.models import ResNet18, SmallCNN, memory_format
 from featavg.vision.recipes import RECIPES, Recipe
+from featavg.vision.training import train
 from train_until_killed import same_weights
 
 # networks
@@ -250,3 +251,21 @@ def test_recipes_of_the_paper():
 def test_bad_recipes(wrong, message):
     with pytest.raises(InputError, match=message):
         Recipe(**{"epochs": 3, **wrong})
+
+
+def test_narrow_networks_are_not_given_the_layout_that_pytorch_crashes_with(rng):
+    """With channels last, width 2, five images and two threads, PyTorch 2.13 corrupts memory."""
+    narrow = ResNet18(width=2, rng=rng)
+    assert memory_format(narrow) == torch.contiguous_format
+    assert memory_format(ResNet18(width=16, rng=rng)) == torch.channels_last
+    assert memory_format(SmallCNN(width=8, rng=rng)) == torch.contiguous_format
+    assert memory_format(SmallCNN(rng=rng)) == torch.channels_last
+    assert memory_format(nn.Linear(2, 2)) == torch.channels_last
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        images = torch.from_numpy(rng.integers(256, size=(5, 3, 32, 32), dtype=np.uint8))
+        recipe = Recipe(epochs=2, batch=5, learning_rate=0.01)
+        train(narrow, images, [0, 1, 2, 3, 4], recipe, seed=0, accelerator="cpu")
+    finally:
+        torch.set_num_threads(before)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from featavg import _checks
 from featavg.vision.augmentation import checked, checked_labels
+from featavg.vision.models import memory_format
 
 
 def outputs(model: nn.Module, images: ArrayLike | Tensor, *, batch: int = 500) -> Tensor:
@@ -30,6 +31,7 @@ def outputs(model: nn.Module, images: ArrayLike | Tensor, *, batch: int = 500) -
     else:
         pixels = checked(images)
     parameter = next(model.parameters())
+    layout = memory_format(model)
     was_training = model.training
     model.eval()
     parts = []
@@ -38,7 +40,7 @@ def outputs(model: nn.Module, images: ArrayLike | Tensor, *, batch: int = 500) -
             for part in torch.split(pixels, batch):
                 x = part.to(parameter.device)
                 x = x.to(parameter.dtype) / 255 if x.dtype == torch.uint8 else x
-                parts.append(model(x.contiguous(memory_format=torch.channels_last)).cpu())
+                parts.append(model(x.contiguous(memory_format=layout)).cpu())
     finally:
         model.train(was_training)
     return torch.cat(parts)

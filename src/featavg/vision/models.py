@@ -15,6 +15,8 @@ from torch import Tensor, nn
 
 from featavg import _checks
 
+_CHANNELS_AT_ONCE = 16
+
 
 @contextmanager
 def _drawn_with(rng: np.random.Generator) -> Iterator[None]:
@@ -23,6 +25,19 @@ def _drawn_with(rng: np.random.Generator) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
+
+
+def memory_format(model: nn.Module) -> torch.memory_format:
+    """Return the layout of images that a network computes with fastest, and safely.
+
+    That is with channels last. But on a CPU with several threads, PyTorch 2.13 writes beyond the
+    end of its arrays where a convolution in this layout has a number of channels that is not a
+    multiple of 16 and the batch is odd; such a network gets the ordinary layout.
+    """
+    convolutions = [m for m in model.modules() if isinstance(m, nn.Conv2d)]
+    on_cpu = all(p.device.type == "cpu" for p in model.parameters())
+    safe = all(m.out_channels % _CHANNELS_AT_ONCE == 0 for m in convolutions)
+    return torch.channels_last if safe or not on_cpu else torch.contiguous_format
 
 
 class ImageClassifier(nn.Module):

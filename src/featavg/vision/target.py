@@ -15,6 +15,7 @@ from featavg import _checks
 from featavg._checks import InputError
 from featavg.vision import objectives
 from featavg.vision.augmentation import checked, checked_labels
+from featavg.vision.models import memory_format
 from featavg.vision.objectives import wide
 
 
@@ -182,7 +183,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 def _apply(model: nn.Module, images: Tensor) -> Tensor:
     """Return the logits, with the memory layout that training uses."""
-    layout = torch.channels_last if images.ndim == 4 else torch.contiguous_format
+    layout = memory_format(model) if images.ndim == 4 else torch.contiguous_format
     logits: Tensor = model(images.contiguous(memory_format=layout))
     return logits
 

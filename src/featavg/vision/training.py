@@ -31,7 +31,7 @@ from featavg.vision.checkpoint import (
     writable,
 )
 from featavg.vision.losses import log_losses, losses_over
-from featavg.vision.models import ImageClassifier
+from featavg.vision.models import ImageClassifier, memory_format
 from featavg.vision.recipes import RECIPES, Recipe
 
 __all__ = ["RECIPES", "Recipe", "Trained", "train"]
@@ -214,7 +214,8 @@ class _Run:
         fabric: Fabric,
     ) -> None:
         self.recipe, self.seed, self.fabric = recipe, seed, fabric
-        net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.format = memory_format(net)
+        net.to(memory_format=self.format)  # type: ignore[call-overload]
         optimizer = torch.optim.SGD(
             net.parameters(),
             lr=recipe.learning_rate,
@@ -270,6 +271,7 @@ class _Run:
                 x, y = self.pool.batch(draw, self._part(step))
                 if epoch < recipe.small_epochs:
                     x = nn.functional.interpolate(x, size=recipe.small_size, mode="area")
+                x = x.contiguous(memory_format=self.format)
                 totals += self._step(x, y, rate, size)
                 self.steps_done += 1
                 if time.monotonic() - shown > _SECONDS_BETWEEN_LABELS or step == self.steps - 1:
@@ -298,7 +300,8 @@ class _Run:
         with torch.no_grad():
             self.net.eval()
             for x, y in self.pool.whole(self.recipe.batch):
-                parts.append(log_losses(self.net(x).to(_wide(x.device)), y).logsumexp(0))
+                logits = self.net(x.contiguous(memory_format=self.format))
+                parts.append(log_losses(logits.to(_wide(x.device)), y).logsumexp(0))
         value = float(torch.stack(parts).logsumexp(0)) - math.log(self.images)
         return math.inf if math.isnan(value) else value
 
