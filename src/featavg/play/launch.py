@@ -67,10 +67,11 @@ def play(options: argparse.Namespace) -> int:
     listening = _listen(options.host, options.port)
     address = _address(options.host, listening.getsockname()[1])
     try:
-        print(f"The playground is at {address} (Ctrl-C ends it).", flush=True)
         config = uvicorn.Config(
             create_app(options.host), log_level="warning", timeout_graceful_shutdown=1
         )
+        config.load()  # everything is imported before anybody is told to come
+        print(f"The playground is at {address} (Ctrl-C ends it).", flush=True)
         if _is_desktop() if options.open is None else options.open:
             threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
         uvicorn.Server(config).run(sockets=[listening])
