@@ -71,6 +71,7 @@ def play(options: argparse.Namespace) -> int:
             create_app(options.host), log_level="warning", timeout_graceful_shutdown=1
         )
         config.load()  # everything is imported before anybody is told to come
+        config.get_loop_factory()
         print(f"The playground is at {address} (Ctrl-C ends it).", flush=True)
         if _is_desktop() if options.open is None else options.open:
             threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
