@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import socket
 import sys
@@ -66,20 +67,22 @@ def play(options: argparse.Namespace) -> int:
         raise InputError("the playground needs an extra: pip install 'featavg[play]'.") from None
     listening = _listen(options.host, options.port)
     address = _address(options.host, listening.getsockname()[1])
-    try:
-        config = uvicorn.Config(
-            create_app(options.host), log_level="warning", timeout_graceful_shutdown=1
-        )
-        config.load()  # everything is imported before anybody is told to come
-        config.get_loop_factory()
-        print(f"The playground is at {address} (Ctrl-C ends it).", flush=True)
-        if _is_desktop() if options.open is None else options.open:
-            threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
-        uvicorn.Server(config).run(sockets=[listening])
-    except KeyboardInterrupt:  # uvicorn has closed everything and hands the signal on
-        pass
-    finally:
-        listening.close()
+
+    class Announced(uvicorn.Server):
+        """Says where it is once it is there: from then on Ctrl-C is the server's to handle."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.should_exit:
+                return
+            print(f"The playground is at {address} (Ctrl-C ends it).", flush=True)
+            if _is_desktop() if options.open is None else options.open:
+                threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
+
+    app = create_app(options.host)
+    server = Announced(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+    with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])  # closes everything and hands the signal on
     print("The playground is closed.", file=sys.stderr)
     return 0
 

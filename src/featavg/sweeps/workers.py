@@ -135,10 +135,14 @@ def _check_alive(client: Any) -> None:
 
 def _check_cluster(client: Any) -> None:
     """Refuse a cluster without workers, or whose workers have other source code."""
-    found = client.run(_source_there)
+    answers = client.run(_source_there, on_error="return")
+    # the scheduler may not have noticed yet that a worker is gone: nobody answers there
+    found = {worker: got for worker, got in answers.items() if not isinstance(got, OSError)}
     if not found:
         raise InputError("cluster must have a worker, and this one has none.")
     for worker, source in found.items():
+        if isinstance(source, Exception):
+            raise source
         if source != source_here():
             raise InputError(
                 f"cluster must run the same source code of featavg, and {worker} has another."
