@@ -10,13 +10,20 @@ from featavg.paper import figure3_curve
 NAMES = ("plain", "cross_entropy", "readout", "probability", "worst")
 
 
-def results(**gains):
-    return {f"gain_{name}": np.array([gains.get(name, 0.1)]) for name in NAMES}
+def results(error=0.01, **means):
+    """Return gains of four images, in two seeds, with these means and one standard error."""
+    found = {}
+    for name in NAMES:
+        mean = means.get(name, 0.1)
+        spread = error * np.sqrt(3) * np.array([1, -1, 1, -1])  # of four: std / 2 is the error
+        by_seed = np.stack([mean + spread + 0.5, mean + spread - 0.5])
+        found |= {f"gain_{name}": by_seed.mean(axis=1), f"gains_{name}": by_seed}
+    return found
 
 
 def test_the_conclusion_is_drawn_from_the_worst():
     text = figure3_images.conclude(Mnist(), results(plain=0.3, worst=-0.05))
-    assert "+30.0 by plain PGD" in text
+    assert "+30.0 ± 1.0 by plain PGD" in text
     assert "less robust, by 5.0 points" in text
     assert "says the opposite" in text
     agreeing = figure3_images.conclude(Mnist(), results(plain=0.11, worst=0.1))
@@ -24,6 +31,16 @@ def test_the_conclusion_is_drawn_from_the_worst():
     assert "opposite" not in agreeing
     overstated = figure3_images.conclude(Mnist(), results(plain=0.4, worst=0.1))
     assert "more than twice" in overstated
+
+
+def test_a_difference_within_two_standard_errors_is_not_told():
+    text = figure3_images.conclude(Mnist(), results(error=0.03, plain=0.3, worst=-0.05))
+    assert "no difference can be told" in text
+    assert "less robust" not in text
+    assert "opposite" not in text
+    assert "more than twice" in text
+    noise = figure3_images.conclude(Mnist(), results(error=0.2, plain=0.3, worst=-0.05))
+    assert "more than twice" not in noise
 
 
 def test_labels_of_either_split():

@@ -61,7 +61,7 @@ def test_figure3_from_files_to_conclusion(name, run):
             assert all(a >= b for a, b in pairwise(values))
         worst = series[classes, "worst"]
         assert all(w <= v for w, v in zip(worst, values, strict=True))
-    assert "Under the worst of all attacks the 10-class network is" in summary["conclusion"]
+    assert "Under the worst of all attacks" in summary["conclusion"]
     assert "by plain PGD on the own cross-entropy" in summary["conclusion"]
 
 

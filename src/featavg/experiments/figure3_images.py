@@ -101,17 +101,25 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     data = load(parameters.dataset)
     coarse = _one_network(parameters, seed, data, classes=2)
     fine = _one_network(parameters, seed, data, classes=10)
-    found: dict[str, Any] = {f"coarse_{key}": value for key, value in coarse.items()}
-    found |= {f"fine_{key}": value for key, value in fine.items()}
+    found: dict[str, Any] = {f"coarse_{key}": value for key, value in coarse.numbers.items()}
+    found |= {f"fine_{key}": value for key, value in fine.numbers.items()}
     for name in _COMPARISONS:
-        found[f"gain_{name}"] = float((fine[name] - coarse[name])[1:].mean())
+        # of every image the share of radii that it survives: their mean is that of the curve
+        gains = (fine.survives[name] - coarse.survives[name])[:, 1:].mean(axis=1)
+        found |= {f"gain_{name}": float(gains.mean()), f"gains_{name}": gains}
     return found
 
 
-def _one_network(
-    parameters: Parameters, seed: int, data: ImageData, classes: int
-) -> dict[str, Any]:
-    """Return the accuracies and curves of the network trained on 2 or 10 labels."""
+@dataclass(frozen=True)
+class _Attacked:
+    """What is known of one network: numbers, curves, and where each image survives each attack."""
+
+    numbers: dict[str, float | FloatArray]
+    survives: dict[str, FloatArray]
+
+
+def _one_network(parameters: Parameters, seed: int, data: ImageData, classes: int) -> _Attacked:
+    """Train the network on 2 or 10 labels, and attack it."""
     from featavg.vision.curves import robust_curves
     from featavg.vision.datasets.cache import cache_folder
     from featavg.vision.evaluation import outputs
@@ -155,11 +163,13 @@ def _one_network(
         folder=cache_folder("attacks"),
         progress=wanted(),
     )
-    by_objective = {key.replace("-", "_"): c.accuracy for key, c in curves.curves.items()}
-    worst = by_objective["worst"]
-    # two logits have one objective: their difference
-    series = {key: by_objective.get(key, worst) for key in _COMPARISONS if key != "plain"}
-    return {"clean": binary, "own_classes": own, "plain": curves.plain_pgd(), **series}
+    survives = {"plain": 1.0 - curves.last}
+    for name in _COMPARISONS:
+        # two logits have one objective: their difference
+        norms = curves.norms.get(name.replace("_", "-"), curves.norms["worst"])
+        survives.setdefault(name, (norms[:, None] > curves.radii).astype(np.float64))
+    accuracies = {name: survived.mean(axis=0) for name, survived in survives.items()}
+    return _Attacked({"clean": binary, "own_classes": own, **accuracies}, survives)
 
 
 def _labels(parameters: Parameters, labels: IntArray, classes: int) -> IntArray:
@@ -222,20 +232,33 @@ def _paper_gain(parameters: Parameters) -> str:
 def conclude(parameters: Parameters, results: Results) -> str:
     """Say how the comparison depends on the attack, and what holds under the worst."""
     gains = {name: results[f"gain_{name}"].mean() for name in _COMPARISONS}
-    parts = [f"{100 * gains[name]:+.1f} by {text}" for name, text in _COMPARISONS.items()]
+    errors = {name: _standard_error(results[f"gains_{name}"]) for name in _COMPARISONS}
+    parts = [
+        f"{100 * gains[name]:+.1f} ± {100 * errors[name]:.1f} by {text}"
+        for name, text in _COMPARISONS.items()
+    ]
     plain, worst = gains["plain"], gains["worst"]
-    verdict = "more" if worst > 0 else "less"
+    told = abs(worst) > 2 * errors["worst"]
     lines = [
         f"Robust accuracy of the network trained on 10 classes minus that of the one trained on 2, "
-        f"in points, averaged over radii up to {parameters.grid[-1]:.3g}: {'; '.join(parts)}.",
-        f"Under the worst of all attacks the 10-class network is {verdict} robust, "
-        f"by {abs(100 * worst):.1f} points.",
+        f"in points, averaged over radii up to {parameters.grid[-1]:.3g} (± standard error over "
+        f"the images): {'; '.join(parts)}.",
+        f"Under the worst of all attacks the 10-class network is {'more' if worst > 0 else 'less'} "
+        f"robust, by {abs(100 * worst):.1f} points."
+        if told
+        else "Under the worst of all attacks no difference can be told on these images.",
     ]
-    if np.sign(plain) != np.sign(worst):
+    if told and np.sign(plain) != np.sign(worst):
         lines.append("Plain PGD says the opposite: the conclusion depends on the attack.")
-    elif abs(plain) > 2 * abs(worst):
-        lines.append("Plain PGD overstates the difference by more than twice.")
+    elif abs(plain) > 2 * max(abs(worst), errors["plain"]):
+        lines.append("Plain PGD shows a difference more than twice as large.")
     return " ".join(lines)
+
+
+def _standard_error(gains: FloatArray) -> float:
+    """Return the error of the mean over images, the same for all seeds; `gains`: seeds, images."""
+    by_image = gains.mean(axis=0)
+    return float(by_image.std(ddof=1) / np.sqrt(len(by_image))) if len(by_image) > 1 else np.inf
 
 
 def table(parameters: Parameters, results: Results) -> Table:
