@@ -14,9 +14,9 @@ from featavg._checks import InputError
 _DESCRIPTION = (
     "Run an experiment over a grid of its parameters, or over random draws, on all cores or on a "
     "Dask cluster. WHAT is a TOML file with a design, the id of a phase diagram, or the id of any "
-    "experiment together with --vary. Every finished run is on the disk at once; a sweep that was "
-    "stopped in whatever way continues with the same command. 'featavg sweep status DIR' tells how "
-    "far the sweep in a folder is."
+    "experiment together with --vary. Finished runs go to the disk in batches of about two "
+    "seconds; a sweep that was stopped in whatever way continues with the same command. 'featavg "
+    "sweep status DIR' tells how far the sweep in a folder is."
 )
 _EXAMPLES = (
     "Examples: featavg sweep averaging --vary learning_rate=1e-4:1:20:log --vary width=1,5,10 "
