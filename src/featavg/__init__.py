@@ -23,7 +23,7 @@ from featavg._checks import InputError
 from featavg.descent import descend
 from featavg.fastforward import fast_forward
 from featavg.kkt import KKTResidual, kkt_residual
-from featavg.law import MultiCluster, Sample, UnknownLaw
+from featavg.law import MultiCluster, UnknownLaw
 from featavg.margins import MarginHistory, Rates, normalized_margin, smoothed_margin
 from featavg.measures import (
     alignment,
@@ -47,6 +47,7 @@ from featavg.robustness import (
     robust_curve,
     worst,
 )
+from featavg.sample import Sample
 from featavg.trajectory import Trajectory
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import numpy as np
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.progress import counted
+from featavg.sample import Sample
 from featavg.states import TrainingState, new_state
 from featavg.trajectory import Recorder, Trajectory, check_pair, recorded_steps
 

@@ -24,9 +24,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from featavg._checks import FloatArray, InputError, IntArray
-from featavg.law import Sample
 from featavg.networks.base import OneOutputNet, TwoLayerNet
 from featavg.networks.polynomial import PolynomialNet
+from featavg.sample import Sample
 
 _ROUNDS = 4
 _WORTH_GOING_ON = 1e-3

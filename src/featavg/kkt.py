@@ -8,9 +8,9 @@ import numpy as np
 
 from featavg import _checks
 from featavg._checks import BoolArray, FloatArray, InputError, IntArray
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.sample import Sample
 from featavg.trajectory import check_pair
 
 _CHECK_EVERY = 20

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from featavg._checks import FloatArray, InputError
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
+from featavg.sample import Sample
 from featavg.trajectory import Trajectory, check_pair
 
 # log(2), the loss of a point on the boundary: below it in total, every point is fitted.

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from featavg import _checks
 from featavg._checks import BoolArray, FloatArray, InputError
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.sample import Sample
 
 
 def alignment(net: TwoLayerNet, centers: ArrayLike) -> FloatArray:

@@ -6,10 +6,10 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from featavg._checks import InputError
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.sample import Sample
 
 
 def stable_learning_rate(net: TwoLayerNet, sample: Sample) -> float:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from featavg._checks import FloatArray
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.polynomial import PolynomialNet, polynomial, polynomial_slopes
+from featavg.sample import Sample
 
 Product = Callable[[FloatArray], FloatArray]
 """Multiplies by X Xᵀ from the right."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from featavg import _checks
 from featavg._checks import BoolArray, FloatArray, InputError, IntArray
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.polynomial import PolynomialNet
+from featavg.sample import Sample
 from featavg.states import TrainingState
 
 

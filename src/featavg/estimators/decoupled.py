@@ -16,8 +16,8 @@ from featavg.estimators.choice import Look, choose_subclasses
 from featavg.estimators.fitting import Plan, Split, Task, fit_head, inner_split, measure_frontier
 from featavg.estimators.heads import Head, fine_head
 from featavg.estimators.subclasses import Subclasses, find_subclasses, given_subclasses
-from featavg.law import Sample
 from featavg.networks.multiclass import READOUTS
+from featavg.sample import Sample
 
 
 class DecoupledClassifier(HeadClassifier):

@@ -13,8 +13,8 @@ from featavg._checks import FloatArray, IntArray
 from featavg.estimators.frontier import Frontier, checkpoint_steps, training_path
 from featavg.estimators.heads import Head
 from featavg.estimators.scaling import Scaling
-from featavg.law import Sample
 from featavg.rates import stable_learning_rate
+from featavg.sample import Sample
 
 # A group with fewer points than this keeps them all for training.
 _SMALLEST_GROUP = 5

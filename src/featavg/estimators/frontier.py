@@ -9,8 +9,8 @@ import numpy as np
 
 from featavg._checks import FloatArray, IntArray
 from featavg.descent import cheaper_method, descend
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
+from featavg.sample import Sample
 
 _GROWTH = 1.5
 

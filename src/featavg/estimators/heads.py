@@ -8,11 +8,11 @@ import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
 from featavg._checks import FloatArray, IntArray
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.robustness.exact import exact_radii
+from featavg.sample import Sample
 
 MAX_NODES = 10_000
 

@@ -18,9 +18,9 @@ from featavg.experiments.base import (
     parameter,
 )
 from featavg.experiments.setting import SyntheticSetting
-from featavg.law import Sample
 from featavg.measures import alignment, averaging_index, clean_accuracy
 from featavg.robustness import exact_radii
+from featavg.sample import Sample
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

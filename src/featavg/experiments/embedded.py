@@ -24,8 +24,8 @@ import numpy as np
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
 from featavg.experiments.base import parameter
-from featavg.law import Sample
 from featavg.progress import wanted
+from featavg.sample import Sample
 from featavg.vision import datasets
 
 DATA = "cifar10"

@@ -20,7 +20,6 @@ from featavg.experiments.base import (
     parameter,
 )
 from featavg.experiments.views import Curves, HeatMaps, Line, Matrix, Panel, View
-from featavg.law import Sample
 from featavg.measures import averaging_index, clean_accuracy, equivalent_alignment
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
@@ -29,6 +28,7 @@ from featavg.progress import wanted
 from featavg.rates import stable_learning_rate
 from featavg.robustness.exact import exact_radii
 from featavg.robustness.radii import Radii
+from featavg.sample import Sample
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,13 +22,14 @@ from featavg.experiments.timelines import Series, through_training
 from featavg.experiments.views import View
 from featavg.fastforward import fast_forward
 from featavg.kkt import kkt_residual
-from featavg.law import MultiCluster, Sample
+from featavg.law import MultiCluster
 from featavg.margins import MarginHistory
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
+from featavg.sample import Sample
 from featavg.trajectory import Trajectory
 
 if TYPE_CHECKING:

@@ -21,11 +21,12 @@ from featavg.experiments.base import (
 )
 from featavg.experiments.timelines import Series, through_training
 from featavg.experiments.views import View
-from featavg.law import MultiCluster, Sample
+from featavg.law import MultiCluster
 from featavg.measures import alignment, averaging_index_per_neuron, clean_accuracy
 from featavg.networks.polynomial import POWERS, PolynomialNet
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii, minimal_norm
+from featavg.sample import Sample
 from featavg.trajectory import Trajectory
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from featavg import _checks
 from featavg._checks import BoolArray, InputError
 from featavg.descent import descend
 from featavg.experiments.base import parameter
-from featavg.law import MultiCluster, Sample
+from featavg.law import MultiCluster
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.sample import Sample
 from featavg.trajectory import Trajectory
 
 

@@ -21,13 +21,14 @@ from featavg.experiments.setting import TrainedPair
 from featavg.experiments.timelines import Series, through_training
 from featavg.experiments.views import Mark, View
 from featavg.fastforward import fast_forward
-from featavg.law import MultiCluster, Sample
+from featavg.law import MultiCluster
 from featavg.measures import clean_accuracy
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
+from featavg.sample import Sample
 from featavg.theory.evidence import Learned
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from featavg import _checks
 from featavg._checks import BoolArray, FloatArray, InputError, IntArray
-from featavg.law import Sample
+from featavg.sample import Sample
 
 if TYPE_CHECKING:
     import torch

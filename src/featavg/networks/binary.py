@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
-from featavg.law import Sample
 from featavg.networks.base import OneOutputNet, check_parameters
+from featavg.sample import Sample
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

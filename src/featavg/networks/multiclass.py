@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet, check_parameters
+from featavg.sample import Sample
 
 READOUTS = ("probability", "argmax")
 

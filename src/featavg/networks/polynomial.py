@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
-from featavg.law import Sample
 from featavg.networks.base import OneOutputNet, check_parameters
 from featavg.networks.binary import BinaryNet
+from featavg.sample import Sample
 
 POWERS = (1, 2, 3)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from featavg._checks import FloatArray
-from featavg.law import Sample
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.sample import Sample
 
 
 def averaging(

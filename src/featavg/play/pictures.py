@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from featavg._checks import FloatArray, InputError
-from featavg.law import Sample
 from featavg.measures import alignment, averaging_index, averaging_index_per_neuron, clean_accuracy
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.robustness import Radii, averaged_direction
+from featavg.sample import Sample
 from featavg.trajectory import Trajectory
 
 _LINES = 300  # coefficients drawn, at most

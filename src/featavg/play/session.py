@@ -13,13 +13,13 @@ import numpy as np
 from featavg._checks import FloatArray, InputError
 from featavg.descent import cheaper_method, walk_down
 from featavg.fastforward import leap_down
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.play.pictures import rounded, slice_through, snapshot
 from featavg.play.settings import TEST_POINTS, Settings
 from featavg.robustness import Radii, exact_radii
+from featavg.sample import Sample
 from featavg.states import new_state
 from featavg.trajectory import Recorder, Trajectory
 

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from featavg import _checks
 from featavg._checks import BoolArray, FloatArray, InputError, IntArray
-from featavg.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness.view import AttackView
+from featavg.sample import Sample
 
 OBJECTIVES = ("readout", "cross-entropy")
 

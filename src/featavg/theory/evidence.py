@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from featavg._checks import BoolArray, FloatArray
-from featavg.law import Sample
 from featavg.networks.multiclass import MultiClassNet
+from featavg.sample import Sample
 from featavg.trajectory import Trajectory
 
 
