@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import shutil
+
 import numpy as np
 import pytest
 
@@ -18,6 +21,23 @@ def small_train() -> fa.Sample:
     """Odd k, an unbalanced partition that is not the first clusters, scales that are not 1."""
     law = fa.MultiCluster(clusters=5, dim=40, positive=[0, 3, 4], signal=1.5, noise=0.7)
     return law.sample(60, rng=np.random.default_rng(1))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium, driven by Playwright; `make test` sees to it that it is there."""
+    from playwright.sync_api import sync_playwright
+
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip("needs a Chromium: apt-get install chromium")
+    # Chromium refuses to run as root inside its sandbox
+    arguments = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=arguments)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

@@ -197,7 +197,9 @@ def test_radius_is_exact_for_the_argmax_readout(digits):
     model = DecoupledClassifier(3, random_state=0).fit(X, digit >= 5)
     x = X_test[:40]
     radius, predicted = model.predict_radius(x, n_jobs=1), model.predict(x)
-    net = model.scaling_.fold(model.head_.net)
+    scaled, scaling = model.head_.net, model.scaling_
+    weights = scaled.weights * scaling.factor  # the network that takes points as they were given
+    net = scaled.with_parameters(weights, scaled.biases - weights @ scaling.shift)
     found = fa.exact_radii(net, x, np.where(net.predict(x) == 1, 1, -1), jobs=1)
     assert found.upper == pytest.approx(radius, rel=1e-6)
     assert (model.predict(x + found.perturbations * (1 + 1e-6)) != predicted).all()

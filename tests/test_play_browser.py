@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from play_server import playground
 
 ARTEFACTS = Path(__file__).parent.parent / "artefacts" / "playground"
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 SMALL = "clusters=4&dim=900&samples=120&width=3&learning_rate=0.002&steps=60"
 LONG = "samples=1500&steps=1e20&learning_rate=1e-6"
 
 expect.set_options(timeout=60_000)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs a Chromium: apt-get install chromium"
-)
 
 
 @pytest.fixture(scope="module")
 def address():
     with playground() as (address, _):
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    # Chromium refuses to run as root inside its sandbox
-    arguments = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

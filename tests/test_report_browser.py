@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import csv
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
 
 from featavg.experiments import REGISTRY, run
 from featavg.report.page import write_report
 
 ARTEFACTS = Path(__file__).parent.parent / "artefacts" / "report"
 SCREENS = {"desktop": (1440, 900), "phone": (390, 844)}
-
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs a Chromium: apt-get install chromium"
-)
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +36,6 @@ def runs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def address(runs):
     return write_report(runs["ledger"].folder.parent.parent).path.as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

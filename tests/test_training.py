@@ -392,7 +392,7 @@ def test_steps_and_shares_of_several_devices():
 def test_mixed_precision_resumes(tmp_path, monkeypatch):
     """On a CPU it is refused as slow, but works: as much as can be tried without a GPU."""
     recipe = replace(small.RECIPE, epochs=2, learning_rate=0.01, precision="bf16-mixed")
-    monkeypatch.setattr("featavg.vision.training._check_precision", lambda *_: None)
+    monkeypatch.setattr("featavg.vision.devices._check_precision", lambda *_: None)
     whole = run_small(None, recipe)
     path = tmp_path / "net.pt"
     one_epoch = _Run.one_epoch

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from featavg._checks import FloatArray
-from featavg.networks.base import TwoLayerNet
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +57,3 @@ class Scaling:
     def radius(self, scaled: FloatArray) -> FloatArray:
         """Return radii of scaled points in the units of points as they were given."""
         return scaled / self.factor
-
-    def fold(self, net: TwoLayerNet) -> TwoLayerNet:
-        """Return the network that takes points as they were given: W s x + (b - W s m).
-
-        It needs biases, unless the shift is zero.
-        """
-        weights = net.weights.astype(np.float64) * self.factor
-        return net.with_parameters(weights, net.biases - weights @ self.shift)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import copy
 import math
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -30,6 +27,7 @@ from featavg.vision.checkpoint import (
     remove_leftovers,
     writable,
 )
+from featavg.vision.devices import launched_fabric, limited_threads, widest_float
 from featavg.vision.losses import log_losses, losses_over
 from featavg.vision.models import ImageClassifier, memory_format
 from featavg.vision.recipes import RECIPES, Recipe
@@ -164,9 +162,9 @@ def train(
     if isinstance(net, ImageClassifier):
         _check_shapes(net, pixels, targets, recipe)
         net.standardise(pixels)
-    fabric = _fabric(recipe, accelerator, devices, strategy)
+    fabric = launched_fabric(recipe, accelerator, devices, strategy)
     shown = progress and fabric.is_global_zero
-    with _threads(threads):
+    with limited_threads(threads):
         run = _Run(net, pixels, targets, recipe, seed, fabric)
         if saved is not None:
             run.restore(saved)
@@ -187,18 +185,6 @@ def train(
         seconds=run.seconds,
         resumed_from=0 if saved is None else saved.epoch,
     )
-
-
-@contextmanager
-def _threads(threads: int | None) -> Iterator[None]:
-    """Let PyTorch use so many threads, and afterwards as many as before."""
-    before = torch.get_num_threads()
-    if threads is not None:
-        torch.set_num_threads(_checks.count("threads", threads))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class _Run:
@@ -260,7 +246,7 @@ class _Run:
         size = min(self.log_losses, default=0.0) if loss_based else 0.0
         before = copy.deepcopy(self.net.state_dict()) if loss_based else None
         # sums of losses, of right answers, and of images
-        totals = torch.zeros(3, dtype=_wide(device), device=device)
+        totals = torch.zeros(3, dtype=widest_float(device), device=device)
         self.net.train()
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             # for networks with randomness of their own, such as dropout
@@ -301,7 +287,7 @@ class _Run:
             self.net.eval()
             for x, y in self.pool.whole(self.recipe.batch):
                 logits = self.net(x.contiguous(memory_format=self.format))
-                parts.append(log_losses(logits.to(_wide(x.device)), y).logsumexp(0))
+                parts.append(log_losses(logits.to(widest_float(x.device)), y).logsumexp(0))
         value = float(torch.stack(parts).logsumexp(0)) - math.log(self.images)
         return math.inf if math.isnan(value) else value
 
@@ -316,7 +302,7 @@ class _Run:
                 f"labels must be below the number of logits; got the label {self.largest_label} "
                 f"and logits of shape {tuple(logits.shape)}."
             )
-        losses = losses_over(logits.to(_wide(logits.device)), y, size)
+        losses = losses_over(logits.to(widest_float(logits.device)), y, size)
         self.fabric.backward(losses.mean())
         self.optimizer.step()
         right = (logits.detach().argmax(1) == y).sum()
@@ -359,39 +345,6 @@ def _steps(images: int, batch: int, devices: int) -> int:
     if not steps:
         raise InputError(f"images must be at least as many as devices; got {images}, {devices}.")
     return steps
-
-
-def _wide(device: torch.device) -> torch.dtype:
-    """Return the widest type of a device."""
-    return torch.float32 if device.type == "mps" else torch.float64
-
-
-def _fabric(recipe: Recipe, accelerator: str, devices: int | str, strategy: str) -> Fabric:
-    """Return what runs the training, launched."""
-    _checks.choice("strategy", strategy, ("auto", "ddp"))
-    options: dict[str, Any] = {"devices": devices, "precision": recipe.precision}
-    try:
-        with warnings.catch_warnings():
-            # said better below
-            warnings.filterwarnings("ignore", message=".*AMP with fp16 is not supported on CPU")
-            fabric = Fabric(accelerator=accelerator, strategy=strategy, **options)
-    except (ValueError, TypeError, RuntimeError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise InputError(
-            "accelerator and devices must be there; "
-            f"got {accelerator!r} and {devices!r} ({reason})."
-        ) from None
-    _check_precision(recipe.precision, fabric.device)
-    fabric.launch()
-    return fabric
-
-
-def _check_precision(precision: str, device: torch.device) -> None:
-    if device.type == "cpu" and precision != "32-true":
-        raise InputError(
-            "precision must be '32-true' on a CPU because mixed precision is slower there; "
-            f"got {precision!r}."
-        )
 
 
 def _check_shapes(net: ImageClassifier, images: Tensor, labels: Tensor, recipe: Recipe) -> None:
