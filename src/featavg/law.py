@@ -150,8 +150,6 @@ class MultiCluster:
         >>> MultiCluster(clusters=4, dim=10**12).sample(100, rng=rng)
         Sample(100 points, 4 clusters, 168 coordinates of the span, float64)
         """
-        from featavg.sample import Sample  # which knows the laws
-
         rng = _checks.generator(rng)
         size = _checks.count("size", size)
         kind = np.dtype(_checks.choice("dtype", dtype, _DTYPES))
@@ -159,7 +157,7 @@ class MultiCluster:
         columns = self.dim if frame is None else frame.coordinates
         _checks.memory(f"{size} points of {columns} coordinates", size * columns * kind.itemsize)
         centers = self._draw_centers(rng, frame).astype(kind)
-        return Sample.drawn(self, _checks.frozen(centers), size, rng, frame, training=True)
+        return draw(self, _checks.frozen(centers), size, rng, frame, training=True)
 
     def _frame(self, size: int, coordinates: str, reserve: int) -> SpanFrame | None:
         """Return the frame of span coordinates, or None for ambient ones."""
@@ -219,7 +217,7 @@ class UnknownLaw(MultiCluster):
         raise InputError("points cannot be drawn from a law that is not known; give your own.")
 
 
-def draw_points(
+def draw(
     law: MultiCluster,
     centers: FloatArray,
     size: int,
@@ -227,8 +225,10 @@ def draw_points(
     frame: SpanFrame | None,
     *,
     training: bool,
-) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Draw points around given centres: the points, their clusters, and the norms of the noise."""
+) -> Sample:
+    """Draw `size` points around given centres."""
+    from featavg.sample import Sample  # which knows the laws
+
     cluster = rng.integers(law.clusters, size=size)
     if frame is None:
         noise = np.empty((size, centers.shape[1]), centers.dtype)
@@ -246,11 +246,12 @@ def draw_points(
         if frame is None:
             noise[rows] = normal(noise[rows].shape, rng, centers.dtype)
             noise_norms[rows] = np.linalg.norm(noise[rows], axis=1)
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused later
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by Sample
             noise[rows] *= law.noise
             noise[rows, :reach] += shifts[cluster[rows]]
     noise.flags.writeable = False  # handed over, not copied
-    return noise, cluster, noise_norms.astype(centers.dtype, copy=False)
+    norms = noise_norms.astype(centers.dtype, copy=False)
+    return Sample(law, centers, noise, law.signs[cluster], cluster, norms, frame)
 
 
 def _equiangular_rank(clusters: int, cosine: float) -> int:

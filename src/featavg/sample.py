@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
-from featavg.law import MultiCluster, UnknownLaw, draw_points
+from featavg.law import MultiCluster, UnknownLaw, draw
 from featavg.span import SpanFrame, normal
 
 
@@ -139,21 +139,6 @@ class Sample:
             norms[labels == j] = np.linalg.norm(points[labels == j] - mean, axis=1)
         return cls(law, means.astype(points.dtype), points, law.signs[labels], labels, norms)
 
-    @classmethod
-    def drawn(
-        cls,
-        law: MultiCluster,
-        centers: FloatArray,
-        size: int,
-        rng: np.random.Generator,
-        frame: SpanFrame | None,
-        *,
-        training: bool,
-    ) -> Sample:
-        """Draw points around given centres; `law.sample` and `fresh` check what they hand over."""
-        x, cluster, norms = draw_points(law, centers, size, rng, frame, training=training)
-        return cls(law, centers, x, law.signs[cluster], cluster, norms, frame)
-
     def __len__(self) -> int:
         return len(self.x)
 
@@ -184,7 +169,7 @@ class Sample:
             )
         size = _checks.count("size", size)
         rng = _checks.generator(rng)
-        return Sample.drawn(self.law, self.centers, size, rng, self.frame, training=False)
+        return draw(self.law, self.centers, size, rng, self.frame, training=False)
 
     def gaussian(self, count: int, *, rng: np.random.Generator) -> FloatArray:
         """Draw `count` vectors of N(0, I) in the coordinates of this sample.
