@@ -152,12 +152,12 @@ def test_views_survive_being_saved(rng):
             "r",
             "c",
             "v",
-            0,
-            1,
-            "f",
-            ["1", "2"],
             [Matrix.over_seeds("m", rng.random((3, 2, 4, 5)))],
+            low=-1,
+            frame="f",
+            frames=["1", "2"],
         ),
+        HeatMaps("h", "r", "c", "v", [Matrix.over_seeds("m", rng.random((3, 1, 4, 5)))]),
     ]
     assert plain(parsed(json.loads(json.dumps(plain(views))))) == json.loads(
         json.dumps(plain(views))

@@ -239,10 +239,6 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             rows="centre",
             columns="weight",
             value="cosine",
-            low=0,
-            high=1,
-            frame="",
-            frames=[""],
             panels=[
                 Matrix.over_seeds(parameters.ablation.label(v), results["cosines"][:1, i : i + 1])
                 for i, v in enumerate(parameters.settings)

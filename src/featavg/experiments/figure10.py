@@ -131,10 +131,6 @@ def views(_: Parameters, results: Results) -> list[View]:
             rows="class",
             columns="class",
             value="mean cosine",
-            low=0,
-            high=1,
-            frame="",
-            frames=[""],
             panels=[
                 Matrix.over_seeds(title, results[f"{name}_by_class"][:, None])
                 for name, title in (("raw", "as they are"), ("centred", "their mean subtracted"))

@@ -145,8 +145,6 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             rows="centre",
             columns="weight",
             value="cosine",
-            low=0,
-            high=1,
             frame="gradient step",
             frames=[f"{step:.0f}" for step in results["steps"][0]],
             panels=[

@@ -343,10 +343,6 @@ def views(_: Parameters, results: Results) -> list[View]:
             rows="class mean",
             columns="weight",
             value="cosine",
-            low=0,
-            high=1,
-            frame="",
-            frames=[""],
             panels=[
                 Matrix.over_seeds(label, results[f"{net}_cosines"][:, None])
                 for net, label in names.items()

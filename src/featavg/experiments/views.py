@@ -54,7 +54,7 @@ class HeatMaps:
     low, high : float
         The ends of the colour scale.
     frame : str
-        What the slider goes along: "step".
+        What the slider goes along: "step"; empty where there is one frame.
     frames : sequence of str
         The label of each frame.
     row_names, column_names : sequence of str
@@ -65,11 +65,11 @@ class HeatMaps:
     rows: str
     columns: str
     value: str
-    low: float
-    high: float
-    frame: str
-    frames: Sequence[str]
     panels: Sequence[Matrix]
+    low: float = 0.0
+    high: float = 1.0
+    frame: str = ""
+    frames: Sequence[str] = ("",)
     row_names: Sequence[str] = ()
     column_names: Sequence[str] = ()
     note: str = ""
