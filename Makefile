@@ -28,7 +28,7 @@ test-network: $(VENV)/dev ## fetch the real data sets and check them
 	$(BIN)/python -m pytest -m network tests/test_datasets.py
 
 test-faults: $(VENV)/dev ## kill sweeps, workers and schedulers, 20 rounds
-	FEATAVG_FAULT_ROUNDS=20 $(BIN)/python -m pytest tests/test_sweeps.py tests/test_sweeps_cluster.py
+	FEATAVG_FAULT_ROUNDS=20 $(BIN)/python -m pytest tests/test_sweeps_faults.py tests/test_sweeps_cluster.py
 
 lint: $(VENV)/dev ## check style and types
 	$(BIN)/ruff check .

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import featavg as fa
 import tiny_datasets
@@ -40,13 +42,37 @@ def browser():
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def one_thread():
+    """PyTorch on one thread: the order in which it adds, and so the last digits, stay the same."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """An empty cache, and no folder or npm of the machine."""
+def empty_cache(tmp_path, monkeypatch):
+    """An empty cache, and no folder of the machine."""
     monkeypatch.setenv("FEATAVG_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("FEATAVG_DATA", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path / "no-programs"))
     return tmp_path / "cache" / "datasets"
+
+
+@pytest.fixture
+def cache(empty_cache, tmp_path, monkeypatch):
+    """An empty cache, and no folder or npm of the machine."""
+    monkeypatch.setenv("PATH", str(tmp_path / "no-programs"))
+    return empty_cache
+
+
+@pytest.fixture(scope="module")
+def images():
+    """Real images of CIFAR-10, shape (60, 3, 32, 32): six of each class, class after class."""
+    rows = np.asarray(Image.open(Path(__file__).parent / "data" / "embeddings" / "images.png"))
+    return np.ascontiguousarray(rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A sweep that is disturbed again and again until it is finished."""
+"""A small sweep, and how to disturb it again and again until it is finished."""
 
 from __future__ import annotations
 
@@ -10,12 +10,33 @@ import subprocess
 import sys
 from pathlib import Path
 
+from featavg.experiments import REGISTRY
+from featavg.sweeps import Design
+
 EXPERIMENT = "averaging"
 AXES = {"learning_rate": [1e-4, 1e-3, 1e-2, 1e-1], "width": [1, 2, 3, 4], "noise": [0.5, 1.0]}
 FIXED = {"dim": 60, "samples": 30, "steps": 10, "test_samples": 2, "clusters": 4}
 RUNS = 64  # 4 · 4 · 2 and two seeds
 _MOST_STARTS = 40
 ROUNDS = int(os.environ.get("FEATAVG_FAULT_ROUNDS", "2"))
+
+
+def small(**changes: object) -> Design:
+    """Return the design, or one that differs from it."""
+    settings = {"axes": AXES, "fixed": FIXED, "seeds": 2} | changes
+    return Design.of(REGISTRY[EXPERIMENT], **settings)
+
+
+def tiny(**changes: object) -> Design:
+    """Return it with one axis of two values."""
+    return small(axes={"learning_rate": [1e-3, 1e-2]}, **changes)
+
+
+def stored_rows(out: Path) -> list[dict[str, object]]:
+    """Return the table of a finished sweep, row by row."""
+    import pyarrow.parquet as pq
+
+    return pq.read_table(out / "results.parquet").to_pylist()
 
 
 def toml(path: Path) -> Path:

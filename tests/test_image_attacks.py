@@ -1,39 +1,28 @@
-"""Attacks on image classifiers: projections, objectives, PGD, minimal norms, curves, kills."""
+"""Attacks on image classifiers: PGD, minimal norms, curves."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import LinearConstraint, NonlinearConstraint, minimize
+from scipy.optimize import minimize
 from torch import nn
 
-import attack_until_killed as small
 from featavg import InputError
 from featavg.vision.attacks import minimal_l2, pgd_l2
 from featavg.vision.curves import robust_curves
 from featavg.vision.evaluation import outputs
 from featavg.vision.models import SmallCNN
-from featavg.vision.objectives import OBJECTIVES, objective, readout, wrong
-from featavg.vision.projection import nearest_in_half_space, project_to_ball, stretch_to_norm
+from featavg.vision.objectives import OBJECTIVES, wrong
+from featavg.vision.projection import nearest_in_half_space
 from featavg.vision.recipes import Recipe
 from featavg.vision.training import train
 
 RADII = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
-FIRST_HALF = torch.arange(10) < 5
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def blobs(images: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -83,132 +72,6 @@ def linear(weights: torch.Tensor, bias: torch.Tensor) -> nn.Module:
 def decision_is_wrong(net, images, labels, classes=10) -> np.ndarray:
     positive = torch.arange(classes) < classes // 2
     return wrong(outputs(net, images), torch.as_tensor(labels), positive).numpy()
-
-
-# projections
-
-
-def slow_projection(v, x, radius):
-    """The same by a general solver, and by bisection."""
-    found = minimize(
-        lambda d: 0.5 * ((d - v) ** 2).sum(),
-        np.zeros_like(v),
-        jac=lambda d: d - v,
-        method="SLSQP",
-        bounds=[(-a, 1 - a) for a in x],
-        constraints=NonlinearConstraint(lambda d: d @ d, -np.inf, radius**2, jac=lambda d: 2 * d),
-        options={"ftol": 1e-14, "maxiter": 500},
-    )
-    low, high = 0.0, 1.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        inside = np.linalg.norm((middle * v).clip(-x, 1 - x)) <= radius
-        low, high = (middle, high) if inside else (low, middle)
-    return found.x, (high * v).clip(-x, 1 - x)
-
-
-@pytest.mark.parametrize("radius", [0.05, 0.5, 1.0, 3.0])
-def test_projection_against_a_general_solver(radius, rng):
-    for scale in (0.1, 1.0, 20.0):
-        x = rng.random(8) * (rng.random(8) > 0.3)  # some pixels are black
-        v = scale * rng.standard_normal(8)
-        v[0] = 0
-        ours = project_to_ball(torch.tensor(v[None]), torch.tensor(x[None]), radius)[0].numpy()
-        solver, bisected = slow_projection(v, x, radius)
-        assert ours == pytest.approx(bisected, abs=1e-12)
-        assert ours == pytest.approx(solver, abs=2e-5 * scale)
-        # shrinking first and clipping after that is no nearer
-        usual = (v * min(1, radius / np.linalg.norm(v))).clip(-x, 1 - x)
-        assert np.linalg.norm(ours - v) <= np.linalg.norm(usual - v) + 1e-12
-
-
-def test_projection_of_many_images_at_once(rng):
-    x = torch.from_numpy(rng.random((50, 3, 8, 8)).round(1)).float()
-    v = torch.from_numpy(rng.standard_normal((50, 3, 8, 8)) * rng.random((50, 1, 1, 1)) * 3).float()
-    radius = torch.from_numpy(rng.random(50) * 4)
-    d = project_to_ball(v, x, radius)
-    assert d.dtype == x.dtype
-    assert (d.flatten(1).double().norm(dim=1) <= radius * (1 + 1e-6)).all()
-    assert ((x + d >= -1e-7) & (x + d <= 1 + 1e-7)).all()
-    twice = project_to_ball(d, x, radius * (1 + 1e-6))
-    torch.testing.assert_close(twice, d)
-    zero = project_to_ball(torch.zeros_like(v), x, radius)
-    assert (zero == 0).all()
-    assert (project_to_ball(v, x, 0.0) == 0).all()
-
-
-def test_stretching_keeps_the_norm_until_a_corner(rng):
-    x = torch.from_numpy(rng.random((20, 30)))
-    v = torch.from_numpy(rng.standard_normal((20, 30)))
-    for radius in (1e-3, 0.5, 1.5):
-        norms = stretch_to_norm(v, x, radius).norm(dim=1)
-        torch.testing.assert_close(norms, torch.full_like(norms, radius))
-    corner = torch.where(v > 0, 1 - x, -x)
-    torch.testing.assert_close(stretch_to_norm(v, x, 100.0), corner)
-
-
-def test_nearest_point_of_a_half_space_against_a_general_solver(rng):
-    for level in (0.1, 0.6, 1.5):
-        x, n = rng.random(8), rng.standard_normal(8)
-        given = torch.tensor(n[None]), torch.tensor(x[None]), torch.tensor([level])
-        ours = nearest_in_half_space(*given)[0].numpy()
-        reach = np.where(n > 0, 1 - x, -x) @ n
-        if reach < level:
-            assert ours == pytest.approx(np.where(n > 0, 1 - x, -x))
-            continue
-        solver = minimize(
-            lambda d: 0.5 * d @ d,
-            np.zeros(8),
-            jac=lambda d: d,
-            method="SLSQP",
-            bounds=[(-a, 1 - a) for a in x],
-            constraints=LinearConstraint(n[None], level, np.inf),
-            options={"ftol": 1e-14, "maxiter": 500},
-        )
-        assert n @ ours == pytest.approx(level)
-        assert ours == pytest.approx(solver.x, abs=1e-6)
-
-
-# objectives
-
-
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_gradients_of_objectives_by_finite_differences(name, rng):
-    logits = torch.from_numpy(3 * rng.standard_normal((6, 10))).requires_grad_()
-    labels = torch.from_numpy(rng.integers(10, size=6))
-    positive = torch.tensor([True, False] * 5)
-    assert torch.autograd.gradcheck(lambda z: objective(name, z, labels, positive), logits)
-
-
-def test_objectives_are_what_they_are_called(rng):
-    logits = torch.from_numpy(3 * rng.standard_normal((50, 10)))
-    labels = torch.from_numpy(rng.integers(10, size=50))
-    y = torch.where(labels < 5, 1.0, -1.0).double()
-    own = objective("cross-entropy", logits, labels, FIRST_HALF)
-    expected = nn.functional.cross_entropy(logits, labels, reduction="none")
-    torch.testing.assert_close(nn.functional.softplus(-own), expected)
-    p = logits.softmax(1)
-    difference = p[:, :5].sum(1) - p[:, 5:].sum(1)
-    torch.testing.assert_close(objective("probability", logits, labels, FIRST_HALF), y * difference)
-    torch.testing.assert_close(torch.tanh(readout(logits, FIRST_HALF) / 2), difference)
-    assert torch.equal(wrong(logits, labels, FIRST_HALF), y * difference < 0)
-
-
-def test_where_a_network_is_sure_only_the_probability_has_no_gradient():
-    logits = torch.zeros(1, 10)
-    logits[0, 0] = 200
-    lengths = {}
-    for name in OBJECTIVES:
-        z = logits.clone().requires_grad_()
-        objective(name, z, torch.tensor([0]), FIRST_HALF).sum().backward()
-        lengths[name] = float(z.grad.norm())
-    assert lengths["probability"] == 0
-    assert min(lengths["cross-entropy"], lengths["readout"]) > 0.5
-
-
-def test_at_a_readout_of_zero_the_decision_is_negative():
-    logits, positive = torch.zeros(2, 2), torch.tensor([True, False])
-    assert wrong(logits, torch.tensor([0, 1]), positive).tolist() == [True, False]
 
 
 # against what is known exactly
@@ -441,74 +304,3 @@ def test_bad_starts_and_objectives_are_refused(fine):
         robust_curves(fine, images, labels, radii=1, folder=Path(__file__))
     with pytest.raises(InputError, match="objectives must be different"):
         robust_curves(fine, images, labels, radii=1, objectives=["readout", "readout"])
-
-
-# being killed
-
-
-@pytest.fixture(scope="module")
-def undisturbed():
-    return small.attack(None)
-
-
-def start(folder: Path, **environment: str) -> subprocess.Popen[str]:
-    script = Path(__file__).with_name("attack_until_killed.py")
-    return subprocess.Popen(
-        [sys.executable, str(script), str(folder)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | environment,
-    )
-
-
-def assert_same(one, other) -> None:
-    for field in ("norms", "pgd"):
-        a, b = getattr(one, field), getattr(other, field)
-        assert a.keys() == b.keys()
-        assert all(np.array_equal(a[name], b[name]) for name in a)
-    assert np.array_equal(one.last, other.last)
-    assert np.array_equal(one.last_own, other.last_own)
-
-
-def test_killed_at_any_step_and_started_again_the_numbers_are_the_same(tmp_path, undisturbed, rng):
-    for _ in range(2):
-        with start(tmp_path) as process:
-            for _ in range(rng.integers(100, 250)):
-                process.stdout.readline()
-            process.kill()
-        assert process.returncode == -9
-    assert list(tmp_path.rglob("batch-*.npz"))
-    assert_same(small.attack(tmp_path), undisturbed)
-
-
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_killed_while_a_result_is_put_in_place(moment, tmp_path, undisturbed):
-    with start(tmp_path, KILL=moment) as process:
-        process.stdout.read()
-    assert process.returncode == -9
-    assert_same(small.attack(tmp_path), undisturbed)
-    (folder,) = tmp_path.iterdir()
-    names = ["about.json", *(f"batch-{i:05d}.npz" for i in range(3))]
-    assert sorted(p.name for p in folder.iterdir()) == names
-
-
-def test_a_finished_attack_is_only_read_and_a_damaged_file_is_made_again(tmp_path, undisturbed):
-    small.attack(tmp_path)
-    (folder,) = tmp_path.iterdir()
-    before = {p.name: p.read_bytes() for p in folder.iterdir()}
-    assert_same(small.attack(tmp_path), undisturbed)
-    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
-    (folder / "batch-00001.npz").write_bytes(before["batch-00001.npz"][:100])
-    assert_same(small.attack(tmp_path), undisturbed)
-
-
-def test_other_weights_data_or_settings_have_a_folder_of_their_own(tmp_path, rng):
-    images = rng.integers(256, size=(2, 1, 8, 8), dtype=np.uint8)
-    options = {"radii": [0.1], "pgd_steps": 1, "steps": 1, "folder": tmp_path}
-    nets = [SmallCNN(1, 2, size=8, width=1, rng=np.random.default_rng(i)) for i in (0, 1)]
-    robust_curves(nets[0], images, [0, 1], **options)
-    robust_curves(nets[1], images, [0, 1], **options)
-    robust_curves(nets[0], images, [1, 1], **options)
-    robust_curves(nets[0], images, [0, 1], **(options | {"radii": [0.2]}))
-    robust_curves(nets[0], images, [0, 1], **options, seed=1)
-    assert len(list(tmp_path.iterdir())) == 5

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import featavg as fa
-import ledger_oracles as oracles
 from featavg import experiments
 from featavg.experiments import ledger, theorem
 from featavg.theory import LEDGER, Evidence, Learned
 from featavg.theory.claim import NOT_STATED, Finding, at_least, at_most
-from ledger_oracles import BIAS, ETA, RECORD, STEPS, WEIGHT, D, H, K, M, N
+from ledger_facts import BIAS, ETA, RECORD, STEPS, WEIGHT, D, H, K, M, N, measured_by_loops
+from ledger_oracles import oracles, smallest_fooling_radius
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def small():
 
 @pytest.fixture(scope="module")
 def facts(small):
-    return oracles.measured_by_loops(small)
+    return measured_by_loops(small)
 
 
 # what is an equality up to rounding, measured below by rebuilding both sides
@@ -50,13 +50,13 @@ IDENTITIES = {
 
 
 def test_there_is_a_second_measurement_of_every_claim():
-    names = [name for name, _ in oracles.oracles()]
+    names = [name for name, _ in oracles()]
     assert len(names) == len(set(names))
     assert set(names) | IDENTITIES | {"frei-4.2"} == set(LEDGER)
 
 
 @pytest.mark.parametrize(
-    ("name", "oracle"), [pytest.param(*pair, id=pair[0]) for pair in oracles.oracles()]
+    ("name", "oracle"), [pytest.param(*pair, id=pair[0]) for pair in oracles()]
 )
 def test_a_claim_measures_what_it_says(name, oracle, small, facts):
     found = LEDGER[name].measure(small)
@@ -77,7 +77,7 @@ def test_the_attack_on_kkt_points(small, facts):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Evidence, "n", property(lambda _: 10**6))
         found = LEDGER["frei-4.2"].measure(small)
-    assert found.measured == pytest.approx(oracles.smallest_fooling_radius(facts), rel=0.005)
+    assert found.measured == pytest.approx(smallest_fooling_radius(facts), rel=0.005)
 
 
 def test_coefficients_are_those_of_literal_descent(small, facts):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import strategies as st
 
 import featavg as fa
+
+SEEDS = st.integers(0, 2**32 - 1)
 
 
 def random_binary(rng, most=4):

@@ -13,64 +13,14 @@ from sklearn.utils.validation import check_consistent_length, check_X_y, column_
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
 from featavg.auditing.geometry import Geometry
+from featavg.auditing.heldout import STRIDE, HeldOut, Network
 from featavg.auditing.verdict import reasons, verdict
 from featavg.estimators import AveragingClassifier, DecoupledClassifier
-from featavg.estimators.heads import Head
 from featavg.estimators.subclasses import STRENGTH
-from featavg.networks.binary import BinaryNet
-from featavg.networks.multiclass import MultiClassNet
 from featavg.progress import ProgressReporter
 
 _RESAMPLES = 2000
 _LEVEL = 0.95
-_STRIDE = 1.5  # of the universal direction, in median radii of the coarse-label network
-
-
-@dataclass(frozen=True, eq=False)
-class Universal:
-    """One direction for each class that takes as many of its points as possible out of it.
-
-    Attributes
-    ----------
-    directions : array of shape (classes, features)
-        Unit vectors, in the coordinates of the input.
-    radius : float
-        How far points were moved along them, in the units of the input.
-    broken : float
-        The share of the held-out points, of those that are classified right, that this turns.
-    """
-
-    directions: FloatArray
-    radius: float
-    broken: float
-
-
-@dataclass(frozen=True, eq=False)
-class Network:
-    """What was measured of one network on held-out points.
-
-    Attributes
-    ----------
-    accuracy : float
-        Clean accuracy.
-    averaging_index : float
-        1 averaging, 0 decoupled; NaN if no class has two subclasses.
-    radii : array of shape (points,)
-        The certified radius of each held-out point that was looked at, in the units of the input;
-        0 where it is classified wrongly.
-    universal : Universal
-        The direction that breaks the most points.
-    """
-
-    accuracy: float
-    averaging_index: float
-    radii: FloatArray
-    universal: Universal
-
-    @property
-    def median_radius(self) -> float:
-        """The median of the radii."""
-        return float(np.median(self.radii))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,10 +199,10 @@ def audit(
         geometry = Geometry.of(fine.scaling_.apply(x[train]), found.labels, found.class_of)
         codes = np.searchsorted(coarse.classes_, labels[test])
         chosen = np.random.default_rng(random_state).permutation(len(test))[:points]
-        held = _HeldOut(coarse.scaling_.apply(x[test]), codes, chosen, coarse.scaling_.factor)
+        held = HeldOut(coarse.scaling_.apply(x[test]), codes, chosen, coarse.scaling_.factor)
         networks: list[Network] = []
         for step, model in ((3, coarse), (4, fine)):
-            stride = _STRIDE * networks[0].median_radius if networks else None
+            stride = STRIDE * networks[0].median_radius if networks else None
             networks.append(held.network(model.head_, geometry, stride))
             reporter.show(step, "radii of held-out points")
     known = np.nan
@@ -319,78 +269,6 @@ def _codes(names: tuple[Any, ...], class_of: IntArray, finer: Any, classes: IntA
     numbers = {pair: j for j, pair in enumerate(zip(names, class_of.tolist(), strict=True))}
     pairs = zip(np.asarray(finer).tolist(), classes.tolist(), strict=True)
     return np.array([numbers.get(pair, -1) for pair in pairs])
-
-
-@dataclass(frozen=True, eq=False)
-class _HeldOut:
-    """Held-out points, scaled, the class of each, and those whose radius is computed."""
-
-    x: FloatArray
-    codes: IntArray
-    chosen: IntArray
-    factor: float
-
-    def network(self, head: Head, geometry: Geometry, stride: float | None) -> Network:
-        """Measure one network; `stride` is the length of universal perturbations."""
-        right = head.predict(self.x) == self.codes
-        radii = np.zeros(len(self.chosen))
-        looked = right[self.chosen]
-        some = self.chosen[looked]
-        radii[looked] = head.radii(self.x[some], self.codes[some], jobs=None) / self.factor
-        if stride is None:
-            stride = _STRIDE * float(np.median(radii))
-        return Network(
-            accuracy=float(right.mean()),
-            averaging_index=geometry.averaging_index(head.net.weights, neuron_classes(head)),
-            radii=radii,
-            universal=self._universal(head, geometry, right, stride),
-        )
-
-    def _universal(self, head: Head, geometry: Geometry, right: Any, radius: float) -> Universal:
-        """Return, for each class, the best of some directions that lead out of it.
-
-        Candidates: from the mean of the class to that of each other class, and against the sum of
-        its neurons' weights and along that of another class's.
-        """
-        classes = head.classes
-        means = np.stack(
-            [
-                np.average(
-                    geometry.means[geometry.class_of == c],
-                    axis=0,
-                    weights=geometry.sizes[geometry.class_of == c],
-                )
-                for c in range(classes)
-            ]
-        )
-        neurons = neuron_classes(head)
-        sums = np.stack([head.net.weights[neurons == c].sum(axis=0) for c in range(classes)])
-        directions, broken = np.zeros_like(means), 0
-        for c in range(classes):
-            own = np.flatnonzero(right & (self.codes == c))
-            best = -1
-            for points in (means, sums):
-                for other in set(range(classes)) - {c}:
-                    difference = points[other] - points[c]
-                    norm = float(np.linalg.norm(difference))
-                    if not norm > 0:
-                        continue
-                    moved = self.x[own] + radius * self.factor * difference / norm
-                    turned = int((head.predict(moved) != c).sum()) if len(own) else 0
-                    if turned > best:
-                        best, directions[c] = turned, difference / norm
-            broken += max(best, 0)
-        return Universal(directions, radius, broken / max(1, int(right.sum())))
-
-
-def neuron_classes(head: Head) -> IntArray:
-    """Return the class that each neuron of a head speaks for."""
-    net = head.net
-    if isinstance(net, BinaryNet):
-        return np.where(net.neuron_signs > 0, 1, 0)
-    if isinstance(net, MultiClassNet):
-        return np.repeat(head.class_of, net.width)
-    raise TypeError(f"{net!r} has no classes")
 
 
 def _gain(coarse: FloatArray, fine: FloatArray, random_state: int) -> tuple[float, float, float]:
