@@ -16,6 +16,7 @@ from featavg.play.workers import Pool, RemoteRun, WorkerLostError
 _MEMORY = 2e9  # bytes for all desks together
 _DESKS = 200
 _CROWD = 4
+_FRAME = 1 / 80  # seconds: nobody sees more, and the browser needs the time to draw
 _IDLE = 900.0  # seconds after which a training that nobody looks at is forgotten
 
 
@@ -97,9 +98,11 @@ class Hall:
             # the more pages are at work, the fewer moments each of them is shown
             if stop != goal and i % (1 + self.busy // _CROWD):
                 continue
+            began = time.monotonic()
             async with aclosing(_train(desk.runs, stop)) as training:
                 async for name, content in training:
                     yield name, content
+            await asyncio.sleep(began + _FRAME - time.monotonic())
         complete = False
         while not complete:
             radii = await _from_all(desk.runs, "measure")

@@ -151,6 +151,8 @@ class Pool:
 def _work(pipe: Connection) -> None:
     """Answer requests until the other end is closed: this is the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then ends us
+    if hasattr(os, "nice"):
+        os.nice(10)  # the browser of the same machine comes first: it has to show what happens
     runs: dict[int, NetworkRun] = {}
     while True:
         try:

@@ -46,7 +46,7 @@ export function drawCoefficients(canvas, all, networks, shown, horizon) {
       const points = frames.map((f, i) => [times[i], frame.y(f[name].lambda[r][j])]);
       line(context, points, isOwn
         ? { colour: colour[name], width: 1.6, alpha: 0.55 }
-        : { colour: colour[name], width: 0.8, alpha: 0.3 });
+        : { colour: colour[name], width: 1.2, alpha: 0.35, dash: [1.5, 3] });
     }));
   }
   const ends = [frames[0], last].map((f) => f[networks[0]].log_time);
