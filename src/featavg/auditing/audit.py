@@ -35,7 +35,7 @@ class Audit:
         The number of subclasses of each class, given or found.
     clear : dict
         How many subclasses of each class are found again in both halves of the points, see
-        `featavg.estimators.subclasses.cluster_class`; more than these are used where a network
+        `featavg.estimators.subclasses.cluster`; more than these are used where a network
         trained on more is more robust. Empty where subclasses were given.
     names : tuple
         What each subclass is called.

@@ -12,7 +12,7 @@ from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
 from featavg.auditing.geometry import Geometry, cosines
 from featavg.estimators.scaling import Scaling
-from featavg.estimators.subclasses import find_subclasses, given_subclasses
+from featavg.estimators.subclasses import SubclassSearch, given_subclasses
 
 if TYPE_CHECKING:
     from torch import nn
@@ -119,7 +119,7 @@ def audit_model(
     points = Scaling.of(features).apply(features)
     if subclass is None:
         rng = np.random.default_rng(_checks.count("random_state", random_state, minimum=0))
-        found = find_subclasses(points, codes, np.arange(len(points)), classes, rng=rng)
+        found = SubclassSearch(points, codes, np.arange(len(points)), classes, rng=rng).find()
     else:
         found = given_subclasses(classes, codes, np.asarray(subclass))
     geometry = Geometry.of(points, found.labels, found.class_of)

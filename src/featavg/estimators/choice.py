@@ -10,7 +10,7 @@ import numpy as np
 from featavg._checks import FloatArray, IntArray
 from featavg.estimators.fitting import Plan, Split
 from featavg.estimators.frontier import Frontier
-from featavg.estimators.subclasses import Subclasses, find_subclasses
+from featavg.estimators.subclasses import Subclasses, SubclassSearch
 
 # By how much more subclasses have to be more robust to be taken.
 GAIN = 1.05
@@ -38,7 +38,7 @@ def choose_subclasses(
 ) -> Subclasses:
     """Choose the number of subclasses of each class, and find them.
 
-    First the numbers that the points themselves speak for, see `cluster_class`; where all classes
+    First the numbers that the points themselves speak for, see `cluster`; where all classes
     have subclasses with a prediction strength of 0.95, that is all. Real classes are often no clear
     clusters and yet a network of more subclasses is more robust, so there larger numbers,
     the same for all classes (half of `largest` and all of it), are tried too: each is
@@ -46,15 +46,14 @@ def choose_subclasses(
     points, where accuracy is within half of `robustness` standard errors of the best, is within 5 %
     of the largest. (Half, because accuracy has still to pay for where training is stopped.)
     """
-    first = find_subclasses(x, codes, split.train, classes, largest=largest, rng=rng)
+    search = SubclassSearch(x, codes, split.train, classes, rng=rng)
+    first = search.find(largest=largest)
     if not split.held_out or _is_clear(first):
         return first
     fewest = int(np.bincount(codes[split.train]).min()) // _FEWEST_POINTS
     spoken = len(first.class_of) / len(classes)
     tried = [m for m in sorted({largest // 2, largest}) if spoken < m <= fewest]
-    candidates = [first] + [
-        find_subclasses(x, codes, split.train, classes, number=m, rng=rng) for m in tried
-    ]
+    candidates = [first, *(search.find(m) for m in tried)]
     if len(candidates) == 1:
         return first
     short = Plan(plan.learning_rate, min(plan.max_iter, _STEPS), plan.robustness)

@@ -15,7 +15,7 @@ from featavg.estimators._base import HeadClassifier
 from featavg.estimators.choice import Look, choose_subclasses
 from featavg.estimators.fitting import Plan, Split, Task, fit_head, inner_split, measure_frontier
 from featavg.estimators.heads import Head, fine_head
-from featavg.estimators.subclasses import Subclasses, find_subclasses, given_subclasses
+from featavg.estimators.subclasses import Subclasses, SubclassSearch, given_subclasses
 from featavg.networks.multiclass import READOUTS
 from featavg.sample import Sample
 
@@ -26,8 +26,8 @@ class DecoupledClassifier(HeadClassifier):
     Paper: Section 4.2; finding subclasses, more than two classes, and when to stop are extensions.
 
     It is trained to tell subclasses apart and predicts classes. So it learns features one by one,
-    and is more robust than `AveragingClassifier`: by :math:`\sqrt{p/2}` for p subclasses a class
-    with orthogonal means.
+    and is more robust than `AveragingClassifier`: by :math:`\sqrt p` for two classes of p
+    subclasses each with orthogonal means (:math:`\sqrt{k/2}` in the paper, which counts both).
 
     Parameters
     ----------
@@ -152,15 +152,8 @@ class DecoupledClassifier(HeadClassifier):
             return choose_subclasses(
                 points, codes, split, self.classes_, look, plan=plan, largest=largest, rng=rng
             )
-        return find_subclasses(
-            points,
-            codes,
-            split.train,
-            self.classes_,
-            number=self.subclasses,
-            largest=largest,
-            rng=rng,
-        )
+        search = SubclassSearch(points, codes, split.train, self.classes_, rng=rng)
+        return search.find(self.subclasses, largest=largest)
 
     def predict_subclass(self, X: ArrayLike) -> IntArray:
         """Return the subclass of each point, as numbered in `subclasses_.labels`."""

@@ -201,7 +201,7 @@ def coarse_head(sample: Sample, *, width: int, scale: float, rng: np.random.Gene
     class_of = np.arange(classes)
     if classes == 2:
         net = BinaryNet.init(sample, width=width, weight_scale=scale, bias_scale=scale, rng=rng)
-        return Head(net, class_of)
+        return Head(_awake(net, sample, np.where(net.neuron_signs > 0, 1, 0)), class_of)
     return fine_head(sample, class_of, width=width, scale=scale, readout="argmax", rng=rng)
 
 
@@ -221,4 +221,17 @@ def fine_head(
     net = MultiClassNet.init(
         sample, width=width, weight_scale=scale, bias_scale=scale, rng=rng, readout=readout
     )
-    return Head(net, class_of)
+    return Head(_awake(net, sample, np.repeat(np.arange(net.classes), width)), class_of)
+
+
+def _awake(net: TwoLayerNet, sample: Sample, group_of: IntArray) -> TwoLayerNet:
+    """Return the network with the signs of groups turned that are silent where they should speak.
+
+    In few dimensions all neurons of a group may be off at the mean of its own points. Such a group
+    can stay off for ever, and its class is then never predicted. Turned weights are as likely.
+    """
+    at_means = net.preactivations(sample.centers)
+    is_on = (at_means > 0)[np.arange(len(group_of)), group_of]
+    silent = ~np.isin(group_of, group_of[is_on])
+    turn = np.where(silent, -1, 1).astype(net.weights.dtype)
+    return net.with_parameters(turn[:, None] * net.weights, turn * net.biases)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 from featavg._checks import FloatArray, InputError, IntArray, count
 
@@ -16,8 +17,7 @@ STRENGTH = 0.8
 """Prediction strength from which on clusters count as found (Tibshirani & Walther)."""
 
 _DIRECTIONS = 20
-_SPLITS = 3
-_STARTS = 2
+_STARTS = 4
 _CRITERION_POINTS = 2000
 # Each half has to have several points for each cluster, else its clusters are accidents.
 _POINTS_A_CLUSTER = 5
@@ -69,50 +69,46 @@ def _leading(gram: FloatArray, wanted: int) -> tuple[FloatArray, FloatArray]:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassClusters:
-    """The subclasses of one class.
+class Clusters:
+    """Clusters of directions.
 
     Attributes
     ----------
+    centers : array of shape (clusters, directions)
+        Their means.
     labels : array of shape (points,)
-        The subclass of each point, from 0 on.
+        The cluster of each point, from 0 on.
     strength : array of shape (candidates,)
-        The prediction strength of 1, 2, ... subclasses; empty where the number was given.
+        The prediction strength of 1, 2, ... clusters; empty where the number was given.
     """
 
-    view: ClassView
     centers: FloatArray
     labels: IntArray
     strength: FloatArray
 
-    def assign(self, x: FloatArray) -> IntArray:
-        """Return the subclass of other points of the class: that of the nearest centre."""
-        inside = self.view.directions(x)
+    def assign(self, inside: FloatArray) -> IntArray:
+        """Return the cluster of other points: that of the nearest centre."""
         distances = np.square(self.centers).sum(axis=1) - 2 * inside @ self.centers.T
         return distances.argmin(axis=1).astype(np.int64)
 
 
-def cluster_class(
-    x: FloatArray, number: int | None, *, largest: int, rng: np.random.Generator
-) -> ClassClusters:
-    r"""Find the subclasses of the points of one class.
+def cluster(
+    inside: FloatArray, number: int | None, *, largest: int, rng: np.random.Generator
+) -> Clusters:
+    r"""Find `number` clusters of points by k-means, or as many as there are.
 
-    Paper: none, an extension; the paper's subclasses are given.
-
-    Points are looked at from the mean of their class, along its leading principal axes (at most
-    20) and by direction alone: noise in all other dimensions, and how far out a point is, say
-    nothing about which subclass it is in. There k-means finds `number` clusters. Without a number,
-    it is the largest one whose prediction strength (Tibshirani & Walther 2005) reaches 0.8: cluster
-    both halves of the points; the prediction strength of k is, for the worst cluster of one half,
-    the share of pairs of its points that the clusters of the other half also put together. It is 1
-    for k = 1, and its mean over several halvings plus a standard error is what has to reach 0.8.
+    Without a number, it is the largest one whose prediction strength (Tibshirani & Walther 2005)
+    reaches 0.8: cluster both halves of the points; the prediction strength of k is, for the worst
+    cluster of one half, the share of pairs of its points that the clusters of the other half also
+    put together. It is 1 for k = 1, and its median over three halvings is what has to reach 0.8:
+    one lucky halving is not enough.
 
     Parameters
     ----------
-    x : array of shape (points, coordinates)
+    inside : array of shape (points, directions)
         The points.
     number : int or None
-        How many subclasses, or None to choose.
+        How many clusters, or None to choose.
     largest : int
         The most that are considered.
     rng : numpy.random.Generator
@@ -121,13 +117,11 @@ def cluster_class(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> centers = np.repeat(10 * np.eye(3, 30), 50, axis=0)
-    >>> found = cluster_class(centers + rng.standard_normal((150, 30)), None, largest=6, rng=rng)
+    >>> centers = np.repeat(10 * np.eye(3, 5), 50, axis=0)
+    >>> found = cluster(centers + rng.standard_normal((150, 5)), None, largest=6, rng=rng)
     >>> len(found.centers), np.bincount(found.labels)
     (3, array([50, 50, 50]))
     """
-    view = ClassView.of(x)
-    inside = view.directions(x)
     distinct = len(np.unique(inside.round(12), axis=0)) if inside.shape[1] else 1
     strength: FloatArray = np.zeros(0)
     if number is None:
@@ -137,32 +131,33 @@ def cluster_class(
     if number > distinct:
         raise InputError(
             f"subclasses must be at most the number of distinct points of each class; got "
-            f"{number} subclasses for a class of {len(x)} points, {distinct} of them distinct."
+            f"{number} subclasses for a class of {len(inside)} points, {distinct} of them distinct."
         )
     if number == 1:
-        labels = np.zeros(len(x), dtype=np.int64)
-        return ClassClusters(view, inside.mean(axis=0, keepdims=True), labels, strength)
-    means = _k_means(inside, number, rng, starts=2 * _STARTS)
-    return ClassClusters(view, means.cluster_centers_, means.labels_.astype(np.int64), strength)
+        labels = np.zeros(len(inside), dtype=np.int64)
+        return Clusters(inside.mean(axis=0, keepdims=True), labels, strength)
+    means = _k_means(inside, number, rng, starts=_STARTS)
+    return Clusters(means.cluster_centers_, means.labels_.astype(np.int64), strength)
 
 
-def prediction_strengths(
-    x: FloatArray, largest: int, *, rng: np.random.Generator, splits: int = _SPLITS
-) -> FloatArray:
-    """Return the prediction strength of 1, ..., `largest` clusters, each plus a standard error.
+def prediction_strengths(x: FloatArray, largest: int, *, rng: np.random.Generator) -> FloatArray:
+    """Return the prediction strength of 1, ..., `largest` clusters.
 
-    The mean over `splits` halvings; 0 where the halves have too few points for so many clusters.
+    The median over three halvings, or, where two are below what counts as found and the third
+    could not change that, the larger of the two; 0 where halves have too few points for so many
+    clusters.
     """
     x = x[rng.permutation(len(x))[:_CRITERION_POINTS]]
     strength = np.zeros(max(largest, 1))
     strength[0] = 1.0
     half = len(x) // 2
-    for k in range(2, min(largest, half // _POINTS_A_CLUSTER) + 1):
-        values = []
-        for _ in range(splits):
-            order = rng.permutation(len(x))
-            values.append(_strength(x[order[:half]], x[order[half:]], k, rng))
-        strength[k - 1] = np.mean(values) + np.std(values, ddof=1) / np.sqrt(splits)
+    with threadpool_limits(limits=1):  # for so few points, threads only wait for each other
+        for k in range(2, min(largest, half // _POINTS_A_CLUSTER) + 1):
+            values: list[float] = []
+            while len(values) < 2 or (len(values) < 3 and max(values) >= STRENGTH):
+                order = rng.permutation(len(x))
+                values.append(_strength(x[order[:half]], x[order[half:]], k, rng))
+            strength[k - 1] = sorted(values)[1]
     return strength
 
 
@@ -178,7 +173,7 @@ def _strength(one: FloatArray, other: FloatArray, k: int, rng: np.random.Generat
     return float(shares.min())
 
 
-def _k_means(x: FloatArray, k: int, rng: np.random.Generator, starts: int = _STARTS) -> Any:
+def _k_means(x: FloatArray, k: int, rng: np.random.Generator, starts: int = 1) -> Any:
     seed = int(rng.integers(2**31))
     return KMeans(k, n_init=starts, random_state=seed).fit(x)
 
@@ -223,17 +218,14 @@ def given_subclasses(classes: Any, codes: IntArray, subclass: Any) -> Subclasses
     return Subclasses(counts, labels.astype(np.int64), class_of, called, {})
 
 
-def find_subclasses(
-    x: FloatArray,
-    codes: IntArray,
-    train: IntArray,
-    classes: Any,
-    *,
-    number: Any = "auto",
-    largest: int = 10,
-    rng: np.random.Generator,
-) -> Subclasses:
-    """Find subclasses in the training part of the points, and assign the others to them.
+class SubclassSearch:
+    """Looks for subclasses in the training part of the points, and assigns the others to them.
+
+    Paper: none, an extension; the paper's subclasses are given.
+
+    Points are looked at from the mean of their class, along its leading principal axes (at most
+    20) and by direction alone: noise in all other dimensions, and how far out a point is, say
+    nothing about which subclass it is in. There `cluster` finds the subclasses.
 
     Parameters
     ----------
@@ -243,29 +235,53 @@ def find_subclasses(
         The points to look for subclasses in.
     classes : array
         The class labels.
-    number : "auto", int or mapping
-        How many subclasses each class has; "auto" chooses, see `cluster_class`.
-    largest : int
-        The most that "auto" considers.
     rng : numpy.random.Generator
         The source of randomness.
     """
-    labels = np.zeros(len(x), dtype=np.int64)
-    counts: dict[Any, int] = {}
-    strength: dict[Any, FloatArray] = {}
-    names: list[int] = []
-    for code, name in enumerate(classes.tolist()):
-        own = np.flatnonzero(codes == code)
-        inner = own[np.isin(own, train)]
-        found = cluster_class(x[inner], _number(number, name, classes), largest=largest, rng=rng)
-        labels[own] = len(names) + found.assign(x[own])
-        labels[inner] = len(names) + found.labels
-        counts[name] = len(found.centers)
-        if len(found.strength):
-            strength[name] = found.strength
-        names += range(len(found.centers))
-    class_of = np.repeat(np.arange(len(classes)), list(counts.values()))
-    return Subclasses(counts, labels, class_of, tuple(names), strength)
+
+    def __init__(
+        self,
+        x: FloatArray,
+        codes: IntArray,
+        train: IntArray,
+        classes: Any,
+        *,
+        rng: np.random.Generator,
+    ) -> None:
+        self._points, self._classes, self._rng = len(x), classes, rng
+        is_train = np.zeros(len(x), dtype=bool)
+        is_train[train] = True
+        self._parts = []
+        for code in range(len(classes)):
+            own = np.flatnonzero(codes == code)
+            inside = ClassView.of(x[own[is_train[own]]]).directions(x[own])
+            self._parts.append((own, is_train[own], inside))
+
+    def find(self, number: Any = "auto", *, largest: int = 10) -> Subclasses:
+        """Find subclasses.
+
+        Parameters
+        ----------
+        number : "auto", int or mapping
+            How many subclasses each class has; "auto" chooses, see `cluster`.
+        largest : int
+            The most that "auto" considers.
+        """
+        labels = np.zeros(self._points, dtype=np.int64)
+        counts: dict[Any, int] = {}
+        strength: dict[Any, FloatArray] = {}
+        names: list[int] = []
+        for name, (own, is_train, inside) in zip(self._classes.tolist(), self._parts, strict=True):
+            wanted = _number(number, name, self._classes)
+            found = cluster(inside[is_train], wanted, largest=largest, rng=self._rng)
+            labels[own] = len(names) + found.assign(inside)
+            labels[own[is_train]] = len(names) + found.labels
+            counts[name] = len(found.centers)
+            if len(found.strength):
+                strength[name] = found.strength
+            names += range(len(found.centers))
+        class_of = np.repeat(np.arange(len(self._classes)), list(counts.values()))
+        return Subclasses(counts, labels, class_of, tuple(names), strength)
 
 
 def _number(number: Any, name: Any, classes: Any) -> int | None:
