@@ -316,6 +316,19 @@ def test_the_command_ends_cleanly_with_ctrl_c():
         assert error == "The playground is closed.\n"
 
 
+def test_ctrl_c_while_a_page_trains_ends_as_cleanly():
+    with playground() as (address, process):
+        url = f"{address}run?samples=1500&steps=1e20&learning_rate=1e-6&tab={TAB}&until=1000000"
+        with httpx2.stream("GET", url, timeout=60) as answer:
+            lines = answer.iter_lines()
+            assert next(lines).startswith("event: ")
+            process.send_signal(signal.SIGINT)
+            assert "event: done" not in list(lines)
+        _, error = process.communicate(timeout=30)
+        assert process.returncode == 0
+        assert error == "The playground is closed.\n"
+
+
 def command(capsys, *arguments):
     try:
         code = main(["play", *arguments])

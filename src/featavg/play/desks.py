@@ -53,6 +53,11 @@ class Hall:
         """How many desks are training or measuring now."""
         return sum(desk.lock.locked() for desk in self._desks.values())
 
+    def close(self) -> None:
+        """Have everything that is under way end at its next moment."""
+        for desk in self._desks.values():
+            desk.turn += 1
+
     async def leave(self, tab: str) -> None:
         """Forget the desk of a page that was closed."""
         desk = self._desks.pop(tab, None)

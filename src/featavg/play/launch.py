@@ -79,6 +79,10 @@ def play(options: argparse.Namespace) -> int:
             if _is_desktop() if options.open is None else options.open:
                 threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.state.hall.close()  # or pages that train would be cut off, with a complaint
+            await super().shutdown(sockets)
+
     app = create_app(options.host)
     server = Announced(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
     with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):
