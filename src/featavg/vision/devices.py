@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,6 +49,12 @@ def launched_fabric(recipe: Recipe, accelerator: str, devices: int | str, strate
             f"got {accelerator!r} and {devices!r} ({reason})."
         ) from None
     _check_precision(recipe.precision, fabric.device)
+    cores = os.cpu_count() or 1
+    if fabric.device.type == "cpu" and fabric.world_size > cores:  # each would be a process
+        raise InputError(
+            f"devices must be at most {cores} because there is no GPU and the processor has that "
+            f"many cores; got {fabric.world_size}."
+        )
     fabric.launch()
     return fabric
 
