@@ -198,6 +198,29 @@ def test_interruption_says_that_work_is_kept(capsys, tmp_path, monkeypatch):
     assert "the same command (without --fresh) continues" in error
 
 
+def test_interruption_of_what_keeps_nothing_does_not_say_so(capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("featavg.cli.datasets.available", interrupt)
+    code, _, error = command(capsys, "data", "list")
+    assert (code, error) == (130, "featavg: interrupted.\n")
+
+
+def test_where_nothing_is_asked_for_nothing_holds(capsys, tmp_path):
+    code, out, _ = command(capsys, "run", "averaging", "--quick", "--out", str(tmp_path))
+    assert code == 0
+    assert "Nothing was asked for" in out
+    assert "Every expectation holds" not in out
+
+
+def test_help_says_what_is_not_in_the_paper(capsys):
+    _, out, _ = command(capsys, "run", "figure3-fashion", "--help")
+    assert "Not in the paper: an extension." in " ".join(out.split())
+    _, out, _ = command(capsys, "run", "figure10", "--help")
+    assert "Figure 10 of the paper." in " ".join(out.split())
+
+
 def test_an_error_of_ours_is_not_passed_off_as_bad_input(tmp_path, monkeypatch):
     def broken(*_, **__):
         raise ValueError("operands could not be broadcast together")

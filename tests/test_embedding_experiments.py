@@ -125,6 +125,27 @@ def test_the_index_of_coefficients_is_right_whatever_the_angles_and_norms(rng):
     assert fa.averaging_index(sums, features) < 0.9
 
 
+def test_the_size_of_quick_is_for_the_backbone_that_has_a_choice(monkeypatch):
+    asked = []
+
+    def refuse(name, *, size, checkpoint):
+        asked.append((name, size))
+        raise InputError("no backbone here.")
+
+    monkeypatch.setattr("featavg.vision.backbones.load_backbone", refuse)
+    monkeypatch.setattr("featavg.experiments.embedded.datasets.load", lambda _: Everything())
+    for name in ("efficientnet-lite0", "resnet18"):
+        with pytest.raises(InputError, match="no backbone here"):
+            replace(REGISTRY["figure10"].quick, backbone=name).load()
+    assert asked == [("efficientnet-lite0", 128), ("resnet18", None)]
+
+
+class Everything:
+    """As many labels as CIFAR-10 has."""
+
+    train_labels, test_labels = range(50_000), range(10_000)
+
+
 def test_without_torch_the_command_says_what_to_install(monkeypatch, tmp_path, capsys):
     for name in [name for name in sys.modules if name.startswith("featavg.vision.")]:
         if "datasets" not in name:

@@ -53,7 +53,7 @@ class EmbeddedSetting:
         None, "the checkpoint of a ResNet of ours, or the folder of CLIP"
     )
     size: int | None = parameter(
-        None, "height and width that images are brought to; by default the backbone's own"
+        None, "pixels a side that images of efficientnet-lite0 get; the others have one size"
     )
     samples: int = parameter(50_000, "n, the number of training images, the first ones")
 
@@ -80,7 +80,8 @@ class EmbeddedSetting:
                 raise InputError(
                     f"{name} must be at most {have:,}, all images there are; got {count}."
                 )
-        backbone = load_backbone(self.backbone, size=self.size, checkpoint=self.checkpoint)
+        size = self.size if self.backbone == "efficientnet-lite0" else None
+        backbone = load_backbone(self.backbone, size=size, checkpoint=self.checkpoint)
         train = embed(data.train_images[: self.samples], backbone, progress=wanted())
         test = train[:0]
         if test_samples:

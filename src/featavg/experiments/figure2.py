@@ -119,9 +119,8 @@ def plot(parameters: Parameters, results: Results) -> Figure:
     with plots.style():
         figure, panels = plots.new_figure(10, 4.6, columns=2)
         titles = (
-            f"(a) 2-class labels: averaged features\naveraging index "
-            f"{results['coarse_index'].mean():.2f}",
-            f"(b) {parameters.clusters}-class labels: decoupled features\naveraging index "
+            f"(a) 2-class labels\naveraging index {results['coarse_index'].mean():.2f}",
+            f"(b) {parameters.clusters}-class labels\naveraging index "
             f"{results['fine_index'].mean():.2f}",
         )
         names = ("coarse_cosines", "fine_cosines")
@@ -150,8 +149,8 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             panels=[
                 Matrix.over_seeds(title, results[f"{name}_cosines_over_time"])
                 for name, title in (
-                    ("coarse", "2-class labels: averaged features"),
-                    ("fine", f"{parameters.clusters}-class labels: decoupled features"),
+                    ("coarse", "2-class labels"),
+                    ("fine", f"{parameters.clusters}-class labels"),
                 )
             ],
         )

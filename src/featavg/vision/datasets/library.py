@@ -223,7 +223,8 @@ def _advice(dataset: Dataset) -> str:
     places = [layout.folder for layout in dataset.layouts if layout.folder]
     if not isinstance(dataset.package, DebianPackage):
         places.append(dataset.package.tarball)
-    return f"or name with --data-dir (or FEATAVG_DATA) a folder that has {' or '.join(places)}"
+    named = "name with FEATAVG_DATA (or --data-dir of 'featavg data get') a folder"
+    return f"or {named} that has {' or '.join(places)}"
 
 
 def _assemble(dataset: Dataset, source: Source, *, progress: bool) -> Bytes:
