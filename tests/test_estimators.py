@@ -217,6 +217,14 @@ def test_radius_is_exact_for_the_argmax_readout(digits):
 
 
 @QUIET
+def test_processes_are_counted_as_scikit_learn_does(digits):
+    X, digit, X_test, _ = digits
+    model = DecoupledClassifier(3, random_state=0).fit(X, digit >= 5)
+    one, all_cores = (model.predict_radius(X_test[:10], n_jobs=n) for n in (1, -1))
+    np.testing.assert_array_equal(one, all_cores)
+
+
+@QUIET
 def test_quick_radii_are_certified_and_near(digits):
     X, digit, X_test, _ = digits
     model = DecoupledClassifier(6, random_state=0).fit(X, digit >= 5)

@@ -282,3 +282,12 @@ def test_reproduce_ends_with_a_report(tmp_path, monkeypatch, capsys):
     assert cli.main(["reproduce", "--quick", "--seeds", "1", "--out", str(tmp_path)]) == 0
     assert f"report: {tmp_path / 'report.html'}" in capsys.readouterr().out
     assert "Averaging leaves a short way out" in Page(tmp_path / "report.html").text
+
+
+def test_runs_of_one_experiment_are_told_apart(tmp_path):
+    for number in (7, 8):
+        run_folder(tmp_path, parameters={"dim": number, "width": 2, "samples": 3, "clusters": 4})
+    text = write_report(tmp_path).path.read_text(encoding="utf-8")
+    contents = text[: text.index("<main>")]
+    for number in (7, 8):
+        assert f"(dim = {number}, width = 2, samples = 3, …)" in contents

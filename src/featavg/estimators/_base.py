@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
@@ -118,11 +119,13 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array of shape (points, features)
             The points.
         n_jobs : int, optional
-            The number of processes; by default one for each core where the work is worth it.
+            The number of processes, -1 for one on each core; by default that many where the work
+            is worth it.
         """
         points = self._scaled(X)
         predicted = self.head_.predict(points)
-        return self.scaling_.radius(self.head_.radii(points, predicted, jobs=n_jobs))
+        jobs = None if n_jobs is None else effective_n_jobs(n_jobs)
+        return self.scaling_.radius(self.head_.radii(points, predicted, jobs=jobs))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to a file that `featavg.estimators.load` reads."""

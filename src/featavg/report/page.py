@@ -29,6 +29,7 @@ LARGEST_PAGE = 10_000_000
 """A page has at most so many bytes; figures that do not fit are linked to."""
 
 _SCRIPTS = ("tools.js", "heatmaps.js", "curves.js", "page.js")
+_LISTED = 3
 
 
 @dataclass(frozen=True)
@@ -129,13 +130,15 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
             views.append({"index": len(drawn), "title": view.title})
             drawn.append(view)
     setting = setting_name(run)
+    differences = [] if setting == "the paper's setting" else _differences(run)
     return {
         "run": run,
         "anchor": f"{run.experiment}-{run.key}",
         "title": run.experiment if experiment is None else experiment.title,
         "paper": "an experiment of another version" if experiment is None else experiment.paper,
         "setting": setting,
-        "differences": [] if setting == "the paper's setting" else _differences(run),
+        "which": setting or _some(differences),  # in lists, where an experiment can occur often
+        "differences": differences,
         "command": command(run),
         "revision_now": run.revision if experiment is None else experiment.revision,
         "links": [(name, _address(run.folder / name, beside)) for name in run.files],
@@ -145,6 +148,12 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
         "claims": [view for view in run.views if isinstance(view, Claims)],
         "parameters": _parameters(run),
     }
+
+
+def _some(differences: list[str]) -> str:
+    """Return the first differences as a short text."""
+    text = ", ".join(differences[:_LISTED])
+    return text if len(differences) <= _LISTED else f"{text}, …"
 
 
 def _differences(run: SavedRun) -> list[str]:

@@ -29,7 +29,7 @@ export function drawHeatMap(canvas, view, signs, network, classes) {
   const gap = columns > 24 || rows > 24 ? 0 : 1;
   context.textBaseline = "middle";
   context.textAlign = "center";
-  const small = font(context, Math.min(0.9, cellX / 36, cellY / 17));
+  const small = font(context, Math.min(0.9, cellX / 42, cellY / 17));
   const withNumbers = small >= 8.5;
   for (let i = 0; i < rows; i += 1) {
     for (let j = 0; j < columns; j += 1) {
