@@ -29,7 +29,7 @@ export function drawHeatMap(canvas, view, signs, network, classes) {
   const gap = columns > 24 || rows > 24 ? 0 : 1;
   context.textBaseline = "middle";
   context.textAlign = "center";
-  const small = font(context, Math.min(0.9, cellX / 42, cellY / 17));
+  const small = font(context, Math.min(0.9, cellX / 36, cellY / 17));
   const withNumbers = small >= 8.5;
   for (let i = 0; i < rows; i += 1) {
     for (let j = 0; j < columns; j += 1) {
@@ -41,7 +41,7 @@ export function drawHeatMap(canvas, view, signs, network, classes) {
       context.fillRect(x, y, right - x - gap, below - y - gap);
       if (withNumbers && Math.abs(value) >= 0.095) {  // what is nearly 0 would only clutter
         context.fillStyle = value > 0.6 ? "#000" : "#fff";
-        context.fillText(fixed(value, 2).replace("0.", "."), x + (cellX - gap) / 2, y + cellY / 2);
+        context.fillText(fixed(value, 2).replace("0.", "."), x + (cellX - gap) / 2, y + cellY / 2, cellX - gap - 2);
       }
     }
   }
