@@ -265,3 +265,11 @@ def test_the_installed_command(tmp_path):
     )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_flag_points_to_the_help_of_its_command(capsys):
+    code, _, error = command(capsys, "run", "figure2-synthetic", "--nope", "3")
+    assert code == 2
+    assert error == (
+        "featavg: unrecognized arguments: --nope 3; see 'featavg run figure2-synthetic --help'.\n"
+    )

@@ -35,6 +35,7 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options, allow_abbrev=False)
+        self.set_defaults(parser=self)  # the innermost command's own, which can tell best
 
     def error(self, message: str) -> NoReturn:
         sentence = message[:1].lower() + message[1:].rstrip(".")
@@ -46,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser()
     options = argparse.Namespace()
     try:
-        options = parser.parse_args(arguments)
+        options, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         if options.command is None:
             parser.print_help()
             return OK
