@@ -271,7 +271,10 @@ def _theory(options: argparse.Namespace) -> int:
         return OK if finished.holds else NOT_REPRODUCED
     console = _Console()
     console.print(ledger_table(lines))
-    console.print("† no constant given, or garbled: how it was read is in results.csv.")
+    console.print(
+        "† no constant given, or garbled: how it was read is in results.csv. Violated claims are a "
+        "result; what is asked for below is that no identity of gradient descent fails."
+    )
     return _report([finished], options)
 
 

@@ -227,6 +227,10 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     """Return every claim with what was measured."""
     title = f"The claims at the {parameters.preset} preset, k = {parameters.k}"
     reading = "A statement marked † has no constant in the paper, or is garbled in print."
+    if any(len(entry.findings) > 1 for entry in entries(results)):
+        reading += (
+            " Here a claim holds if it does in every seed; counts elsewhere are means over seeds."
+        )
     return [Claims(title, [_row(entry) for entry in entries(results)], reading)]
 
 

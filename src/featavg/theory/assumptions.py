@@ -18,7 +18,7 @@ def assumption_3_2(e: Evidence) -> Finding:
     return at_most(np.abs(gram - np.eye(e.k)), e.rounding)
 
 
-@claim("assumption-3.3", ASSUMPTIONS, bound="c", reading="c is any constant: reported, not judged")
+@claim("assumption-3.3", ASSUMPTIONS, bound="c", reading="c is any constant: it cannot fail")
 def assumption_3_3(e: Evidence) -> Finding:
     """assumption-3.3: neither side has more than c times the clusters of the other."""
     return at_most(e.balance, e.balance, f"c = {e.balance:.3g}")
