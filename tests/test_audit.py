@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +9,9 @@ import pytest
 import featavg as fa
 from featavg import InputError
 from featavg.auditing.audit import audit
-from featavg.auditing.files import read
 from featavg.auditing.geometry import Geometry
 from featavg.auditing.model import audit_model
-from featavg.auditing.page import page
+from featavg.auditing.page import page, table_rows
 from featavg.cli import main
 from featavg.estimators.scaling import Scaling
 
@@ -33,7 +31,7 @@ def test_on_the_papers_law_the_audit_finds_what_is_there(data, found):
     assert found.subclasses == {-1: 3, 1: 3}
     assert found.coarse.averaging_index > 0.6
     assert found.fine.averaging_index < 0.05
-    assert found.geometry.correlation < 0.1
+    assert found.geometry.cosine_deviation < 0.1
     assert found.coarse.accuracy == found.fine.accuracy == 1
     # theory: √(d/k) and √(d/2), in the units of the input
     assert found.coarse.median_radius == pytest.approx(np.sqrt(600 / 6), rel=0.15)
@@ -84,14 +82,21 @@ def test_one_subclass_in_each_class_has_nothing_to_average():
     data = law.sample(120, rng=np.random.default_rng(0))
     found = audit(data.x, data.y, data.y)
     assert np.isnan(found.coarse.averaging_index)
-    assert "no features to average" in found.verdict
-    assert found.reasons == ["no class has more than one subclass, so there is nothing to average"]
+    assert found.verdict == (
+        "1 + 1 subclasses given in 2 classes. The subclasses are the classes: there are no "
+        "features to average, and nothing to compare."
+    )
+    assert found.predicted_ratio is None
+    assert found.reasons == []
+    rows = {name: values for name, *values in table_rows(found)}
+    assert rows["averaging index"] == ["–", "–"]
+    assert "times as robust (theory)" not in rows
 
 
 def test_reasons_name_what_is_wrong(found):
     """Hand-made audits, each with one thing that spoils the gain."""
     poor = replace(found, fine=replace(found.fine, radii=found.coarse.radii))
-    names = {"correlated": "cosines", "unbalanced": "sizes"}
+    names = {"not orthogonal": "cosines", "unbalanced": "sizes"}
     correlated = np.full((6, 6), 0.8) + 0.2 * np.eye(6)
     sizes = np.array([90, 10, 50, 50, 50, 50])
     for word, field in names.items():
@@ -108,11 +113,84 @@ def test_geometry_by_hand():
     geometry = Geometry.of(x, np.array([0, 0, 1, 2, 2]), np.array([0, 0, 1]))
     np.testing.assert_allclose(geometry.means, [[3, 0, 0], [0, 1, 0], [0, 0, 4]])
     np.testing.assert_allclose(geometry.cosines, np.eye(3))
-    assert geometry.correlation == pytest.approx(0.5)  # |0 + 1/2|: not even centred
+    assert geometry.orthogonal_cosine == -0.5
+    assert geometry.cosine_deviation == pytest.approx(0.5)  # |0 + 1/2|: not even centred
+    assert geometry.decoupled_index == 0
     assert geometry.imbalance == 2
     weights = np.array([[1.0, 1, 0], [1, 0, 0], [0, 0, 1]])
     # of class 0 one neuron averages and one does not; class 1 has one subclass and no say
     assert geometry.averaging_index(weights, np.array([0, 0, 1])) == pytest.approx(0.5)
+
+
+def _changed(found, *, coarse=None, fine=None, **changes):
+    """Return a hand-made audit; `coarse` and `fine` are averaging indices."""
+    for name, index in (("coarse", coarse), ("fine", fine)):
+        if index is not None:
+            changes[name] = replace(getattr(found, name), averaging_index=index)
+    return replace(found, **changes)
+
+
+def test_the_deviation_of_cosines_is_not_called_a_cosine(found):
+    parallel = replace(found.geometry, cosines=np.ones((6, 6)))
+    poor = replace(found.fine, radii=found.coarse.radii)
+    spoiled = replace(found, geometry=parallel, fine=poor)
+    assert spoiled.summary()["cosine_deviation"] == pytest.approx(1.2)
+    assert "correlation" not in spoiled.summary()
+    assert "cosines within a class are 1.20 away, on average, from the -0.20 of" in spoiled.verdict
+    assert "|cosine|" not in spoiled.verdict
+
+
+def test_more_subclasses_are_called_more_robust_only_if_they_are(found):
+    more = replace(found, clear={-1: 1, 1: 1})
+    assert "Only 1 + 1 can be found again" in more.verdict
+    assert "and is more robust than coarse labels on held-out points" in more.verdict
+    unclear = replace(more, gain=(0.1, -0.2, 0.3))
+    assert "but is not more robust than coarse labels on held-out points" in unclear.verdict
+    assert "No difference in robustness" in unclear.verdict
+
+
+def test_noise_does_not_contradict_itself():
+    rng = np.random.default_rng(0)
+    found = audit(rng.standard_normal((300, 10)), rng.integers(0, 2, 300), points=40)
+    assert "is more robust" not in found.verdict
+    assert "No difference in robustness" in found.verdict
+
+
+def test_the_theory_has_a_factor_only_for_two_classes(found):
+    many = replace(found, classes=(0, 1, 2), fine=replace(found.fine, radii=found.coarse.radii))
+    assert many.predicted_ratio is None
+    assert many.summary()["predicted_ratio"] is None
+    assert many.reasons == []
+    assert "theory" not in many.verdict
+    assert table_rows(many)[-1][-1].endswith("(–)")
+    broken = replace(found, coarse=replace(found.coarse, radii=np.zeros(9)))
+    assert table_rows(broken)[-1][-1] == "– (1.73)"
+    assert "Why the factor" not in page(many, "x")
+    assert "Why the factor" in page(replace(many, classes=(0, 1)), "x")
+
+
+def test_the_index_is_believed_only_where_it_can_tell(found):
+    says = "A network trained on the coarse labels averages their features"
+    assert says in _changed(found, coarse=0.9, fine=0.1).verdict
+    alike = _changed(found, coarse=0.95, fine=0.93).verdict
+    assert says not in alike
+    assert "cannot be told" in alike
+    assert "does not differ (0.93)" in alike
+    means = found.geometry.means[:1] + 0.01 * found.geometry.means
+    parallel = _changed(found, coarse=0.95, fine=0.6, geometry=replace(found.geometry, means=means))
+    assert says not in parallel.verdict
+    assert "point so much the same way" in parallel.verdict
+    assert "does not average" in _changed(found, coarse=0.05, fine=0.03).verdict
+
+
+def test_features_of_very_different_scales_get_a_hint(found):
+    assert found.hints == []
+    uneven = replace(found, leading=(60, 0.998))
+    assert uneven.hints == uneven.summary()["hints"]
+    assert uneven.hints[0].startswith("60 of 600 features have 99.8 % of the variance")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 3)) * [1, 1, 100]
+    assert "1 of 3 features has 100 %" in audit(x, rng.integers(0, 2, 80), points=5).hints[0]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +200,11 @@ def test_geometry_by_hand():
         ({"points": 0}, "points must be"),
         ({"y": np.zeros(400)}, "two classes"),
         ({"y": np.r_[np.zeros(397), np.ones(3)]}, "at least 4 points"),
-        ({"y": np.linspace(0, 1, 400)}, "continuous"),
+        ({"y": np.linspace(0, 1, 400)}, "y must have classes.*continuous"),
+        ({"y": np.array(["a", None] * 200)}, "y must have a value.*200 missing, the first at inde"),
+        ({"y": np.array(["a", 1] * 200, dtype=object)}, "one kind.*got int and str"),
+        ({"subclass": np.array(["a", ""] * 200)}, "subclass must have a value"),
+        ({"X": np.full((400, 2), 0.1)}, "X must have points that differ; got 300"),
         ({"X": np.full((400, 2), np.nan)}, "NaN"),
         ({"subclass": [1, 2]}, "inconsistent numbers of samples"),
     ],
@@ -131,76 +213,6 @@ def test_bad_input(changes, message, data):
     arguments = {"X": data.x, "y": data.y} | changes
     with pytest.raises(ValueError, match=message):
         audit(**arguments)
-
-
-# --- files
-
-
-@pytest.fixture
-def files(tmp_path, data):
-    """The same points and labels in every form."""
-    import pandas as pd
-
-    x, y = data.x[:40, :3], np.where(data.y[:40] > 0, "cat", "dog")
-    frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(label=y)
-    frame.to_csv(tmp_path / "p.csv", index=False)
-    frame.to_parquet(tmp_path / "p.parquet")
-    np.savez(tmp_path / "p.npz", X=x, y=y)
-    np.save(tmp_path / "X_train.npy", x)
-    np.save(tmp_path / "y_train.npy", y)
-    return tmp_path
-
-
-@pytest.mark.parametrize("name", ["p.csv", "p.parquet", "p.npz", "X_train.npy"])
-def test_every_form_gives_the_same(name, files, data):
-    table = read(files / name)
-    np.testing.assert_allclose(table.x, data.x[:40, :3])
-    assert table.y.tolist() == ["cat" if y > 0 else "dog" for y in data.y[:40]]
-    assert table.subclass is None
-
-
-def test_columns_can_be_named(files):
-    table = read(files / "p.csv", label="label", subclass="a")
-    assert table.x.shape == (40, 2)
-    assert len(table.subclass) == 40
-    with pytest.raises(InputError, match="label must be one of"):
-        read(files / "p.csv", label="nope")
-
-
-class Harmful:
-    def __reduce__(self):
-        return exec, ("raise SystemExit('executed')",)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.npz", b"not an archive", "be what its name says"),
-        ("a.csv", b"x,y\n1,2\n3\n", "row 3 of a.csv has 1"),
-        ("a.csv", b"x,y\n", "rows of values"),
-        ("a.csv", b"x,z\n1,2\n", "label must be named: none"),
-        ("a.csv", b"x,y\nred,2\n", "must have numbers; 'x'"),
-        ("a.csv", b"x,y\n\xff\xfe,2\n", "be what its name says"),
-        ("a.parquet", b"PAR1 no PAR1", "be what its name says"),
-        ("a.txt", b"", "must end in"),
-        ("X.npy", pickle.dumps(Harmful()), "label must be a file beside"),
-    ],
-)
-def test_files_that_are_not_what_they_say(name, content, message, tmp_path):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        read(tmp_path / name)
-
-
-def test_pickles_are_refused_and_not_executed(tmp_path):
-    objects = np.array([Harmful(), Harmful()], dtype=object)
-    np.savez(tmp_path / "a.npz", X=np.ones((2, 2)), y=objects)
-    with pytest.raises(InputError, match="be what its name says"):
-        read(tmp_path / "a.npz")
-    (tmp_path / "X.npy").write_bytes(pickle.dumps(Harmful()))
-    np.save(tmp_path / "y.npy", np.ones(2))
-    with pytest.raises(InputError, match="be what its name says"):
-        read(tmp_path / "X.npy")
 
 
 # --- the command line and the page
@@ -218,6 +230,11 @@ def test_the_command_writes_json_and_a_page(tmp_path, data, found, capsys):
     assert "<points>" not in text
     assert "http" not in text.replace("http-equiv", "")
     assert found.verdict.split(".")[0] in text
+
+
+def test_each_picture_has_one_frame(found):
+    text = page(found, "x")
+    assert text.count("<figure>") == text.count("<img") == 2
 
 
 def test_names_of_classes_cannot_inject_markup(found):

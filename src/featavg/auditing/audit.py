@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_X_y, column_or_1d
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError, IntArray
 from featavg.auditing.geometry import Geometry
 from featavg.auditing.heldout import STRIDE, HeldOut, Network
-from featavg.auditing.verdict import reasons, verdict
+from featavg.auditing.labels import check_labels
+from featavg.auditing.verdict import hints, reasons, verdict
 from featavg.estimators import AveragingClassifier, DecoupledClassifier
 from featavg.estimators.subclasses import STRENGTH
 from featavg.progress import ProgressReporter
@@ -46,6 +46,9 @@ class Audit:
     norm : float
         The root mean square distance of the training points from their mean: what radii are to be
         compared with.
+    leading : tuple of int and float
+        How many features are a tenth of all, and the share of the variance of the training points
+        that this many features have at most.
     geometry : Geometry
         Where the subclasses lie.
     coarse, fine : Network
@@ -65,6 +68,7 @@ class Audit:
     held_out: int
     measured: int
     norm: float
+    leading: tuple[int, float]
     geometry: Geometry
     coarse: Network
     fine: Network
@@ -72,9 +76,19 @@ class Audit:
     subclass_accuracy: float
 
     @property
-    def predicted_ratio(self) -> float:
-        """The paper's gain, √(k/2) for k orthogonal balanced subclasses of two classes."""
-        return float(np.sqrt(max(1.0, len(self.names) / 2)))
+    def predicted_ratio(self) -> float | None:
+        """The paper's gain, √(k/2) for k orthogonal balanced subclasses of two classes.
+
+        None for more classes, of which the paper says nothing, and without subclasses.
+        """
+        if len(self.classes) != 2 or not self.divided:
+            return None
+        return float(np.sqrt(len(self.names) / 2))
+
+    @property
+    def divided(self) -> bool:
+        """Whether any class has more than one subclass; else there is nothing to compare."""
+        return len(self.names) > len(self.classes)
 
     @property
     def ratio(self) -> float:
@@ -86,6 +100,11 @@ class Audit:
     def reasons(self) -> list[str]:
         """Why the predicted gain is not to be had, as far as that can be told."""
         return reasons(self)
+
+    @property
+    def hints(self) -> list[str]:
+        """What about the features may change the answer."""
+        return hints(self)
 
     @property
     def verdict(self) -> str:
@@ -116,7 +135,8 @@ class Audit:
             "norm": self.norm,
             "sizes": self.geometry.sizes.tolist(),
             "cosines": self.geometry.cosines.tolist(),
-            "correlation": self.geometry.correlation,
+            "cosine_deviation": self.geometry.cosine_deviation,
+            "decoupled_index": self.geometry.decoupled_index,
             "imbalance": self.geometry.imbalance,
             "subclass_accuracy": self.subclass_accuracy,
             **networks,
@@ -126,6 +146,7 @@ class Audit:
             "predicted_ratio": self.predicted_ratio,
             "reasons": self.reasons,
             "verdict": self.verdict,
+            "hints": self.hints,
         }
 
     def __repr__(self) -> str:
@@ -180,15 +201,18 @@ def audit(
     >>> 1.4 < found.ratio < 1.8                                    # the paper: √3 = 1.73
     True
     """
+    check_labels("y", column_or_1d(y))
     x, labels = check_X_y(X, y, dtype=[np.float64, np.float32])
-    check_classification_targets(labels)
     finer = None if subclass is None else column_or_1d(subclass)
+    if finer is not None:
+        check_labels("subclass", finer)
     check_consistent_length(x, labels, finer)
     _checks.count("points", points)
     _checks.count("random_state", random_state, minimum=0)
     if not 0 < _checks.scale("test_size", test_size) < 1:
         raise InputError(f"test_size must be between 0 and 1; got {test_size!r}.")
     train, test = _split(labels, finer, test_size, random_state)
+    _check_spread(x[train])
     with ProgressReporter("audit", 4, enabled=progress) as reporter:
         coarse = AveragingClassifier(random_state=random_state).fit(x[train], labels[train])
         reporter.show(1, "coarse-label network trained")
@@ -196,7 +220,8 @@ def audit(
         fine.fit(x[train], labels[train], None if finer is None else finer[train])
         reporter.show(2, "subclass network trained")
         found = fine.subclasses_
-        geometry = Geometry.of(fine.scaling_.apply(x[train]), found.labels, found.class_of)
+        scaled = fine.scaling_.apply(x[train])
+        geometry = Geometry.of(scaled, found.labels, found.class_of)
         codes = np.searchsorted(coarse.classes_, labels[test])
         chosen = np.random.default_rng(random_state).permutation(len(test))[:points]
         held = HeldOut(coarse.scaling_.apply(x[test]), codes, chosen, coarse.scaling_.factor)
@@ -219,6 +244,7 @@ def audit(
         held_out=len(test),
         measured=len(chosen),
         norm=float(np.sqrt(x.shape[1]) / coarse.scaling_.factor),
+        leading=_leading(scaled),
         geometry=geometry,
         coarse=networks[0],
         fine=networks[1],
@@ -232,13 +258,13 @@ def _split(
 ) -> tuple[IntArray, IntArray]:
     """Return which points are trained on and which are held out, some of each (sub)class each."""
     kinds = labels if finer is None else np.unique(_pairs(labels, finer), return_inverse=True)[1]
-    _, counts = np.unique(labels, return_counts=True)
+    classes, counts = np.unique(labels, return_counts=True)
     if len(counts) < 2:
         raise InputError("y must have at least two classes; got one.")
     if counts.min() < 4:
         raise InputError(
             f"y must have at least 4 points of each class, because some are held out; got "
-            f"{counts.min()}."
+            f"{counts.min()} of {str(classes[counts.argmin()])!r}."
         )
     _, sizes = np.unique(kinds, return_counts=True)
     try:
@@ -251,6 +277,24 @@ def _split(
     except ValueError as error:
         raise InputError(f"test_size must leave points of each class; {error}") from None
     return np.sort(train), np.sort(test)
+
+
+def _check_spread(x: FloatArray) -> None:
+    """Refuse points that differ by rounding at most."""
+    low, high = x.min(axis=0), x.max(axis=0)
+    largest = np.abs(x).max()
+    if not (high / 2 - low / 2 > 1e-12 * largest).any():  # halves, so as not to overflow
+        raise InputError(
+            f"X must have points that differ; got {len(x)} points to train on that are all the "
+            "same."
+        )
+
+
+def _leading(x: FloatArray) -> tuple[int, float]:
+    """Return what a tenth of the features (one at least) is, and the most variance these have."""
+    few = max(1, x.shape[1] // 10)
+    variances = np.sort(x.var(axis=0))
+    return few, float(variances[-few:].sum() / variances.sum())
 
 
 def _clear(strength: FloatArray) -> int:

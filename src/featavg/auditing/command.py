@@ -14,7 +14,8 @@ _DESCRIPTION = (
     "Learn whether a network trained on your coarse labels averages features, what that costs in "
     "robustness, and what finer labels would give. FILE has a matrix of features (embeddings, for "
     "instance) and labels: .npz with X and y, .csv or .parquet with a column of labels, or "
-    "X.npy beside y.npy. A quarter of the points is held out before anything is looked at. Prints "
+    "X.npy beside y.npy. A column without a name that only numbers the rows (the index that pandas "
+    "writes) is left out. A quarter of the points is held out before anything is looked at. Prints "
     "a table and a verdict, and writes audit.json and audit.html."
 )
 _EXAMPLES = (
@@ -60,9 +61,10 @@ def _run(options: argparse.Namespace, console: Any) -> int:
         random_state=options.seed,
         progress=True,
     )
-    content = to_json(found.summary())
+    hints = [*table.notes, *found.hints]
+    content = to_json(found.summary() | {"hints": hints})
     write_atomically(out / "audit.json", content)
-    write_atomically(out / "audit.html", page(found, options.file.name).encode())
+    write_atomically(out / "audit.html", page(found, options.file.name, hints).encode())
     if options.json:
         print(content.decode(), end="")
         return 0
@@ -71,6 +73,7 @@ def _run(options: argparse.Namespace, console: Any) -> int:
         shown.add_row(*row)
     screen = console()
     screen.print(shown)
-    screen.print(found.verdict, highlight=False)
+    for text in (found.verdict, *hints):
+        screen.print(text, highlight=False, markup=False)
     screen.print(str(out / "audit.html"), soft_wrap=True, highlight=False)
     return 0

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import csv
 import zipfile
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import numpy as np
 
 from featavg import _checks
 from featavg._checks import FloatArray, InputError
+from featavg.auditing.labels import check_labels
 
 LARGEST = 4 << 30
 """Bytes of a file, and of what an archive unpacks to, that are read at most."""
@@ -22,23 +25,31 @@ LARGEST = 4 << 30
 _LABELS = ("y", "label", "labels", "target", "class")
 _SUBCLASSES = ("subclass", "subclasses", "subclass_label")
 _MATRICES = ("X", "x", "features", "embeddings", "data")
+# What pandas and R call the row numbers that they write in front of the columns.
+_INDICES = ("", "Unnamed: 0", "__index_level_0__")
+_LISTED = 10  # names that a message lists at most
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What a file holds: the features, their names, the labels, and subclasses if it has any."""
+    """What a file holds: the features, the labels, and subclasses if it has any.
+
+    `notes` are sentences for the user about how it was read.
+    """
 
     x: FloatArray
     y: np.ndarray[Any, Any]
     subclass: np.ndarray[Any, Any] | None
     label: str
+    notes: tuple[str, ...] = ()
 
 
 def read(path: str | Path, *, label: str | None = None, subclass: str | None = None) -> Table:
     """Read points and labels.
 
     ``.npz``: arrays X and y (or features/embeddings and labels/target), possibly subclass.
-    ``.csv`` and ``.parquet``: a column of labels, possibly one of subclasses, all others numbers.
+    ``.csv`` and ``.parquet``: a column of labels, possibly one of subclasses, all others numbers;
+    a column of row numbers without a name, as pandas writes it, is left out.
     ``.npy``: the features; the labels are in ``NAME_y.npy`` or ``y.npy`` beside it, or the other
     way round: ``X_train.npy`` belongs to ``y_train.npy``.
 
@@ -81,17 +92,21 @@ def _npz(path: Path, label: str | None, subclass: str | None) -> Table:
         matrix = _chosen("an array", None, _MATRICES, names)
         own = _chosen("label", label, _LABELS, names)
         finer = _optional("subclass", subclass, _SUBCLASSES, names)
-        return _table(arrays[matrix], arrays[own], None if finer is None else arrays[finer], own)
+        x, y = (_without_objects(name, arrays.__getitem__, name) for name in (matrix, own))
+        z = None if finer is None else _without_objects(finer, arrays.__getitem__, finer)
+        return _table(x, y, z, own)
 
 
 def _npy(path: Path, label: str | None, subclass: str | None) -> Table:
     name = path.stem
-    beside = [label] if label else [f"{name}_y.npy", "y.npy"]
-    if not label and name[:1] in "Xx":
-        beside.insert(0, f"y{name[1:]}.npy")
+    paired = [f"y{name[1:]}.npy"] if name[:1] in "Xx" else []
+    usual = dict.fromkeys([*paired, f"{name}_y.npy", "y.npy"])
+    beside = [label] if label else list(usual)
     found = next((path.parent / other for other in beside if (path.parent / other).is_file()), None)
     if found is None or found == path:
-        raise InputError(f"label must be a file beside {path.name}; looked for {beside}.")
+        raise InputError(
+            f"label must be a file beside {path.name}; looked for {', '.join(beside)}."
+        )
     finer = None if subclass is None else _array(path.parent / subclass)
     return _table(_array(path), _array(found), finer, found.name)
 
@@ -99,23 +114,39 @@ def _npy(path: Path, label: str | None, subclass: str | None) -> Table:
 def _array(path: Path) -> Any:
     if path.stat().st_size > LARGEST:
         raise InputError(f"FILE must have at most {LARGEST >> 30} GB; {path} has more.")
-    return np.load(path, allow_pickle=False)
+    return _without_objects(path.name, lambda file: np.load(file, allow_pickle=False), path)
+
+
+def _without_objects(name: str, load: Callable[[Any], Any], source: Any) -> Any:
+    """Return an array that is loaded, or say what to do about one of Python objects."""
+    try:
+        return load(source)
+    except ValueError as error:
+        if "Object arrays" not in str(error):
+            raise
+        raise InputError(
+            f"{name} must hold numbers or text; got an array of Python objects, which could hold "
+            f"code: save it as numbers or with .astype(str)."
+        ) from None
 
 
 def _csv(path: Path, label: str | None, subclass: str | None) -> Table:
-    with path.open(newline="", encoding="utf-8") as file:
+    with path.open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.reader(file))
     if len(rows) < 2:
         raise InputError(f"FILE must have a row of names and rows of values; {path.name} has not.")
-    header, body = rows[0], [row for row in rows[1:] if row]
-    for number, row in enumerate(body, 2):
+    header = rows[0]
+    numbers = [number for number, row in enumerate(rows[1:], 2) if row]
+    body = [rows[number - 1] for number in numbers]
+    for number, row in zip(numbers, body, strict=True):
         if len(row) != len(header):
             raise InputError(
                 f"FILE must have {len(header)} values in each row; row {number} of {path.name} has "
                 f"{len(row)}."
             )
+    _check_names(header, path.name)
     columns = dict(zip(header, zip(*body, strict=True), strict=True))
-    return _columns(columns, label, subclass, path.name)
+    return _columns(columns, label, subclass, path.name, numbers)
 
 
 def _parquet(path: Path, label: str | None, subclass: str | None) -> Table:
@@ -132,30 +163,81 @@ def _parquet(path: Path, label: str | None, subclass: str | None) -> Table:
         table = file.read(use_threads=False)
     except pa.ArrowException as error:
         raise ValueError(error) from None
+    _check_names(table.column_names, path.name)
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    return _columns(columns, label, subclass, path.name)
+    return _columns(columns, label, subclass, path.name, range(1, table.num_rows + 1))
 
 
-def _columns(columns: dict[str, Any], label: str | None, subclass: str | None, name: str) -> Table:
+def _check_names(names: list[str], file: str) -> None:
+    """Refuse two columns of the same name."""
+    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+    if times > 1:
+        raise InputError(
+            f"FILE must have a different name for each column; {file} has {name!r} {times} times."
+        )
+
+
+def _columns(
+    columns: dict[str, Any],
+    label: str | None,
+    subclass: str | None,
+    name: str,
+    numbers: Sequence[int],
+) -> Table:
+    """Return columns as a table; `numbers` are those of the rows in the file."""
     own = _chosen("label", label, _LABELS, list(columns))
     finer = _optional("subclass", subclass, _SUBCLASSES, list(columns))
-    rest = [column for column in columns if column not in (own, finer)]
+    left = [column for column in columns if column not in (own, finer)]
+    rest = [column for column in left if not _is_index(column, columns[column])]
     if not rest:
         raise InputError(f"FILE must have columns of features; {name} has none.")
     features = []
     for column in rest:
         try:
-            features.append(np.asarray(columns[column], dtype=np.float64))
+            values = np.asarray(columns[column], dtype=np.float64)
         except (TypeError, ValueError):
             raise InputError(
                 f"every column but label and subclass must have numbers; {column!r} has others."
             ) from None
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            raise InputError(
+                f"features must be finite; column {column!r} has {values[bad[0]]} in row "
+                f"{numbers[bad[0]]} of {name}."
+            )
+        features.append(values)
+    notes = tuple(
+        f"The column {column or 'without a name'} only numbers the rows and is left out."
+        for column in left
+        if column not in rest
+    )
     finer_values = None if finer is None else np.asarray(columns[finer])
-    return _table(np.column_stack(features), np.asarray(columns[own]), finer_values, own)
+    return _table(
+        np.column_stack(features),
+        np.asarray(columns[own]),
+        finer_values,
+        own,
+        lambda point: f"in row {numbers[point]} of {name}",
+        notes,
+    )
 
 
-def _table(x: Any, y: Any, subclass: Any, label: str) -> Table:
-    if x.ndim != 2 or x.dtype.kind not in "fiub":
+def _is_index(name: str, values: Sequence[Any]) -> bool:
+    """Return whether a column is the index of a frame: without a name, distinct whole numbers."""
+    if name not in _INDICES or len(set(values)) < len(values):
+        return False
+    return all(str(value).isdecimal() for value in values)
+
+
+def _table(
+    x: Any,
+    y: Any,
+    subclass: Any,
+    label: str,
+    place: Callable[[int], str] = "at index {}".format,
+    notes: tuple[str, ...] = (),
+) -> Table:
+    if x.ndim != 2 or 0 in x.shape or x.dtype.kind not in "fiub":
         raise InputError(
             f"features must be a matrix of numbers; got the shape {x.shape} of {x.dtype}."
         )
@@ -165,24 +247,41 @@ def _table(x: Any, y: Any, subclass: Any, label: str) -> Table:
                 f"{name} must have one value for each of the {len(x)} points; got the shape "
                 f"{values.shape}."
             )
-    return Table(x.astype(np.float64 if x.dtype != np.float32 else np.float32), y, subclass, label)
+        if values is not None:
+            check_labels(name, values, place)
+    x = x.astype(np.float64 if x.dtype != np.float32 else np.float32)
+    _checks.finite("features", x)
+    return Table(x, y, subclass, label, notes)
 
 
 def _chosen(what: str, given: str | None, usual: tuple[str, ...], names: list[str]) -> str:
     """Return the name that was given, or the one of the usual ones that is there."""
     if given is not None:
-        return _checks.choice(what, given, names)
+        return _named(what, given, names)
     found = [name for name in names if name in usual or name.lower() in usual]
     if len(found) != 1:
         many = "more than one" if found else "none"
-        listed = f"{', '.join(names[:10])}{', …' if len(names) > 10 else ''}"
         raise InputError(
-            f"{what} must be named: {many} of {', '.join(usual)} is there; the file has {listed}."
+            f"{what} must be named: {many} of {', '.join(usual)} is there; the file has "
+            f"{_listed(names)}."
         )
     return found[0]
 
 
 def _optional(what: str, given: str | None, usual: tuple[str, ...], names: list[str]) -> str | None:
     if given is not None:
-        return _checks.choice(what, given, names)
+        return _named(what, given, names)
     return next((name for name in names if name.lower() in usual), None)
+
+
+def _named(what: str, given: str, names: list[str]) -> str:
+    if given not in names:
+        raise InputError(f"{what} must be one of {_listed(names)}; got {given!r}.")
+    return given
+
+
+def _listed(names: list[str]) -> str:
+    """Return the first and the last names; labels are often the last."""
+    half = _LISTED // 2
+    shown = names if len(names) <= _LISTED else [*names[:half], "…", *names[-half:]]
+    return ", ".join(shown)

@@ -9,8 +9,8 @@ import numpy as np
 from featavg._checks import FloatArray, IntArray
 from featavg.measures import participation
 
-CORRELATED, UNBALANCED, OVERLAPPING = 0.3, 3.0, 0.8
-"""From these on means count as correlated, sizes as unbalanced, and below, subclasses overlap."""
+NOT_ORTHOGONAL, UNBALANCED, OVERLAPPING = 0.3, 3.0, 0.8
+"""From these on means are not orthogonal and sizes unbalanced; below, subclasses overlap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +48,30 @@ class Geometry:
         )
 
     @property
-    def correlation(self) -> float:
-        """The mean absolute cosine between means of different subclasses of the same class.
+    def orthogonal_cosine(self) -> float:
+        """The cosine that k orthogonal means of equal norm have once centred: -1/(k-1)."""
+        return -1 / (len(self.class_of) - 1)
 
-        Centring makes the means of k equal subclasses have cosines of -1/(k-1) with each other;
-        that much is subtracted. 0 where no class has two subclasses.
+    @property
+    def cosine_deviation(self) -> float:
+        """How far cosines within a class are from `orthogonal_cosine`, in the mean over pairs.
+
+        Not a cosine: it is from 0 to 2. 0 where no class has two subclasses.
         """
         same = self.class_of[:, None] == self.class_of[None, :]
         pairs = same & ~np.eye(len(self.class_of), dtype=bool)
         if not pairs.any():
             return 0.0
-        return float(np.abs(self.cosines[pairs] + 1 / (len(self.class_of) - 1)).mean())
+        return float(np.abs(self.cosines[pairs] - self.orthogonal_cosine).mean())
+
+    @property
+    def decoupled_index(self) -> float:
+        """The averaging index of neurons that each are the mean of one subclass.
+
+        0 for orthogonal means. Where the means of a class point the same way it is near 1, and
+        then the index cannot tell networks that average from others.
+        """
+        return self.averaging_index(self.means, self.class_of)
 
     @property
     def imbalance(self) -> float:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from featavg import __version__
 from featavg.auditing.figures import cosine_figure, curve_figure
@@ -36,14 +39,18 @@ figure img { width: 100%; height: auto; display: block; }
 """
 
 
-def page(audit: Audit, source: str) -> str:
-    """Return the audit as an HTML page; `source` says where the points came from."""
+def page(audit: Audit, source: str, hints: Sequence[str] = ()) -> str:
+    """Return the audit as an HTML page.
+
+    `source` says where the points came from; `hints` are sentences below the verdict.
+    """
     rows = "".join(
         f"<tr><th scope='row'>{escape(name)}</th><td>{coarse}</td><td>{fine}</td></tr>"
         for name, coarse, fine in table_rows(audit)
     )
     sizes = ", ".join(f"{escape(str(c))}: {n}" for c, n in audit.subclasses.items())
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in audit.reasons)
+    below = "".join(f"<p>{escape(hint)}</p>\n" for hint in hints)
     why = f"<h2>Why the factor is not reached</h2><ul>{reasons}</ul>" if reasons else ""
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -55,7 +62,7 @@ def page(audit: Audit, source: str) -> str:
 <p class="soft">{audit.trained} points trained on, {audit.held_out} held out before anything was
 looked at; radii of {audit.measured} of these. featavg {escape(__version__)}.</p>
 <p class="lead">{escape(audit.verdict)}</p>
-<div class="scroll"><table>
+{below}<div class="scroll"><table>
 <thead><tr><th></th><th>coarse labels</th><th>subclasses</th></tr></thead>
 <tbody>{rows}</tbody></table></div>
 {why}
@@ -79,10 +86,11 @@ its points.</p>
 def table_rows(audit: Audit) -> list[tuple[str, str, str]]:
     """Return what is shown of the two networks: a name and two values in each row."""
     coarse, fine = audit.coarse, audit.fine
+    predicted = "–" if audit.predicted_ratio is None else f"{audit.predicted_ratio:.2f}"
     share = f"broken by the universal direction of norm {coarse.universal.radius:.3g}"
-    return [
+    rows = [
         ("clean accuracy", f"{coarse.accuracy:.1%}", f"{fine.accuracy:.1%}"),
-        ("averaging index", f"{coarse.averaging_index:.2f}", f"{fine.averaging_index:.2f}"),
+        ("averaging index", _known(coarse.averaging_index), _known(fine.averaging_index)),
         ("median certified radius", f"{coarse.median_radius:.3g}", f"{fine.median_radius:.3g}"),
         (
             "over the typical norm",
@@ -90,10 +98,16 @@ def table_rows(audit: Audit) -> list[tuple[str, str, str]]:
             f"{fine.median_radius / audit.norm:.2f}",
         ),
         (share, f"{coarse.universal.broken:.0%}", f"{fine.universal.broken:.0%}"),
-        ("times as robust (theory)", "1", f"{audit.ratio:.2f} ({audit.predicted_ratio:.2f})"),
     ]
+    if audit.divided:
+        rows.append(("times as robust (theory)", "1", f"{_known(audit.ratio)} ({predicted})"))
+    return rows
+
+
+def _known(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.2f}"
 
 
 def _image(figure: Figure, text: str) -> str:
     content = base64.b64encode(plots.rendered(figure, "png")).decode()
-    return f'<figure><img alt="{escape(text)}" src="data:image/png;base64,{content}"></figure>'
+    return f'<img alt="{escape(text)}" src="data:image/png;base64,{content}">'

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featavg.auditing.geometry import CORRELATED, OVERLAPPING, UNBALANCED
+from featavg.auditing.geometry import NOT_ORTHOGONAL, OVERLAPPING, UNBALANCED
 
 if TYPE_CHECKING:
     from featavg.auditing.audit import Audit
@@ -16,20 +16,24 @@ AVERAGES, DECOUPLED = 0.7, 0.3
 
 _NEARLY = 0.85  # of the predicted ratio: as good as reached
 _LESS_ACCURATE = 0.01  # in clean accuracy, worth a warning
+_SAME = 0.1  # difference of averaging indices that says nothing
+_FEW_FEATURES_HAVE = 0.9  # of the variance, worth a hint
 
 
 def reasons(audit: Audit) -> list[str]:
-    """Return why the predicted gain √(k/2) is not to be had, most telling first."""
+    """Return why the predicted gain √(k/2) is not to be had, most telling first.
+
+    None where no gain is predicted.
+    """
     found = []
     geometry = audit.geometry
-    if len(audit.names) == len(audit.classes):
-        return ["no class has more than one subclass, so there is nothing to average"]
-    if not audit.ratio < _NEARLY * audit.predicted_ratio:
+    if audit.predicted_ratio is None or not audit.ratio < _NEARLY * audit.predicted_ratio:
         return []
-    if geometry.correlation >= CORRELATED:
+    if geometry.cosine_deviation >= NOT_ORTHOGONAL:
         found.append(
-            f"the means of subclasses are correlated (mean |cosine| {geometry.correlation:.2f} "
-            f"within a class, beyond what centring does; the theory has 0)"
+            f"the means of subclasses are not orthogonal (cosines within a class are "
+            f"{geometry.cosine_deviation:.2f} away, on average, from the "
+            f"{geometry.orthogonal_cosine:.2f} of orthogonal means that are centred)"
         )
     if np.isfinite(audit.subclass_accuracy) and audit.subclass_accuracy < OVERLAPPING:
         found.append(
@@ -54,32 +58,64 @@ def verdict(audit: Audit) -> str:
     counts = " + ".join(str(count) for count in audit.subclasses.values())
     how = "given" if audit.given else "found"
     parts = [f"{counts} subclasses {how} in {len(audit.classes)} classes."]
+    if not audit.divided:
+        whole = "The subclasses are the classes" if audit.given else "No class has more than one"
+        parts.append(f"{whole}: there are no features to average, and nothing to compare.")
+        return " ".join(parts)
     if audit.clear and audit.clear != audit.subclasses:
         clear = " + ".join(str(count) for count in audit.clear.values())
+        how = "and is" if audit.gain[1] > 0 else "but is not"
         parts.append(
-            f"The points speak clearly for {clear}; a network trained on more is more robust."
+            f"Only {clear} can be found again in both halves of the points; training on more "
+            f"looked more robust, {how} more robust than coarse labels on held-out points."
         )
-    index = audit.coarse.averaging_index
-    if np.isnan(index):
-        parts.append("With one subclass in each class there are no features to average.")
-    elif index >= AVERAGES:
-        parts.append(
-            f"A network trained on the coarse labels averages their features "
-            f"(index {index:.2f}; one trained on subclasses: {audit.fine.averaging_index:.2f})."
-        )
-    else:
-        how = "averages in part" if index > DECOUPLED else "does not average"
-        parts.append(f"A network trained on the coarse labels {how} (index {index:.2f}).")
-    parts.append(_robustness(audit))
+    parts += [_averaging(audit), _robustness(audit)]
     lost = audit.coarse.accuracy - audit.fine.accuracy
     if lost > _LESS_ACCURATE:
         parts.append(f"It costs {100 * lost:.1f} points of clean accuracy.")
     why = audit.reasons
-    if why and len(audit.names) > len(audit.classes):
+    if why:
         parts.append(
             f"The theory's factor of {audit.predicted_ratio:.2f} is not reached: {'; '.join(why)}."
         )
     return " ".join(parts)
+
+
+def hints(audit: Audit) -> list[str]:
+    """Return what about the features may change the answer."""
+    few, share = audit.leading
+    features = audit.geometry.means.shape[1]
+    if features == 1 or share < _FEW_FEATURES_HAVE:
+        return []
+    have = "has" if few == 1 else "have"
+    return [
+        f"{few} of {features} features {have} {100 * share:.3g} % of the variance: features have "
+        "very different scales, and scaling them may change the answer."
+    ]
+
+
+def _averaging(audit: Audit) -> str:
+    """Say whether the coarse-label network averages, if the index can tell."""
+    index, fine = audit.coarse.averaging_index, audit.fine.averaging_index
+    alone = audit.geometry.decoupled_index
+    both = f"index {index:.2f}; one trained on subclasses: {fine:.2f}"
+    if np.isnan(index):
+        return "Whether a network trained on the coarse labels averages cannot be told."
+    if index <= DECOUPLED:
+        return f"A network trained on the coarse labels does not average (index {index:.2f})."
+    if alone >= AVERAGES:
+        return (
+            f"Whether a network trained on the coarse labels averages cannot be told ({both}): "
+            f"means of subclasses point so much the same way that even a neuron with one of them "
+            f"alone has the index {alone:.2f}."
+        )
+    if abs(index - fine) < _SAME:
+        return (
+            f"Whether a network trained on the coarse labels averages cannot be told: its index "
+            f"is {index:.2f}, and that of one trained on subclasses does not differ ({fine:.2f})."
+        )
+    how = "averages their features" if index >= AVERAGES else "averages in part"
+    return f"A network trained on the coarse labels {how} ({both})."
 
 
 def _robustness(audit: Audit) -> str:

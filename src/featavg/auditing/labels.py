@@ -1,0 +1,77 @@
+"""Checks of labels: one for every point, and all of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+from featavg._checks import InputError
+
+_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
+
+
+def check_labels(
+    name: str, values: Any, place: Callable[[int], str] = "at index {}".format
+) -> None:
+    """Refuse labels that are missing, of several kinds, or no classes but measurements.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the labels.
+    values : array of shape (points,)
+        The labels.
+    place : callable
+        Says where the label of a point is, given its number.
+
+    Examples
+    --------
+    >>> check_labels("y", np.array(["cat", "", "dog"]))
+    Traceback (most recent call last):
+    featavg._checks.InputError: y must have a value for every point; got 1 missing, at index 1.
+    """
+    missing = np.flatnonzero(_missing(values))
+    if len(missing):
+        first = "" if len(missing) == 1 else "the first "
+        raise InputError(
+            f"{name} must have a value for every point; got {len(missing)} missing, "
+            f"{first}{place(int(missing[0]))}."
+        )
+    try:
+        np.unique(values)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in values.tolist()})
+        raise InputError(
+            f"{name} must have labels of one kind, numbers or text; got {' and '.join(kinds)}."
+        ) from None
+    if not _are_classes(values):
+        kind = "continuous numbers" if values.dtype.kind == "f" else "others"
+        raise InputError(
+            f"{name} must have classes, named by whole numbers or text; got {kind}, such as "
+            f"{values.tolist()[0]}."
+        )
+
+
+def _are_classes(values: Any) -> bool:
+    try:
+        return type_of_target(values) in ("binary", "multiclass")
+    except ValueError:  # infinity
+        return False
+
+
+def _missing(values: Any) -> Any:
+    """Return which labels are None, NaN, empty, or text that says nan."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "iub":
+        return np.zeros(len(values), dtype=bool)
+    return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() in ("", "nan")
+    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, float) and value != value)
