@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 import time
-import types
 import typing
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -19,6 +18,7 @@ from featavg import InputError, __version__
 from featavg._checks import choice
 from featavg.auditing import command as audit_command
 from featavg.experiments import REGISTRY, Experiment, Run, run
+from featavg.experiments.base import plain_type
 from featavg.experiments.ledger import entries
 from featavg.experiments.store import to_json, write_atomically
 from featavg.play import launch
@@ -207,7 +207,7 @@ def _add_parameters(parser: argparse.ArgumentParser, experiment: Experiment) -> 
         values = [] if usual is None else [f"default {usual}"]
         values += [] if quick == usual else [f"{quick} with --quick"]
         shown = f" ({'; '.join(values)})" if values else ""
-        kind, choices = _plain_type(kinds[field.name])
+        kind, choices = plain_type(kinds[field.name])
         form: dict[str, Any] = {"action": argparse.BooleanOptionalAction}
         if kind is not bool:
             metavar = kind.__name__.upper() if choices is None else "|".join(choices)
@@ -235,15 +235,6 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fresh", action="store_true", help="run again what is already there")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
-def _plain_type(kind: Any) -> tuple[type, tuple[str, ...] | None]:
-    """Return the type of a flag, int for `int | None`, and what it can be, for a `Literal`."""
-    if typing.get_origin(kind) is typing.Literal:
-        return str, typing.get_args(kind)
-    if isinstance(kind, types.UnionType):
-        (kind,) = (option for option in kind.__args__ if option is not types.NoneType)
-    return kind, None
 
 
 def _list(_: argparse.Namespace) -> int:
@@ -375,7 +366,10 @@ def _report(runs: list[Run], options: argparse.Namespace) -> int:
         console.print(f"report: {options.out / 'report.html'}", soft_wrap=True, highlight=False)
     reused = sum(finished.reused for finished in runs)
     if reused:
-        console.print(f"{reused} seeds were there already; --fresh runs them again.")
+        seeds = "1 seed was" if reused == 1 else f"{reused} seeds were"
+        console.print(
+            f"{seeds} there already; --fresh runs {'it' if reused == 1 else 'them'} again."
+        )
     asked = any(outcome.expectation.rule != "reported" for r in runs for outcome in r.outcomes)
     verdict = "Every expectation holds." if holds else "Not every expectation holds."
     verdict = verdict if asked else "Nothing was asked for: these numbers are reported."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import types
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -28,6 +30,15 @@ Results = Mapping[str, FloatArray]
 def parameter(default: Any, description: str) -> Any:
     """Declare a parameter of an experiment; the description is what `--help` shows."""
     return field(default=default, metadata={"help": description})
+
+
+def plain_type(kind: Any) -> tuple[type, tuple[str, ...] | None]:
+    """Return the type of a parameter, int for `int | None`, and the options of a `Literal`."""
+    if typing.get_origin(kind) is typing.Literal:
+        return str, typing.get_args(kind)
+    if isinstance(kind, types.UnionType):
+        (kind,) = (option for option in kind.__args__ if option is not types.NoneType)
+    return kind, None
 
 
 @dataclass(frozen=True)

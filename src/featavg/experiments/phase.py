@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from featavg import _checks
-from featavg._checks import FloatArray
+from featavg._checks import FloatArray, InputError
 from featavg.experiments import averaging
 from featavg.experiments.base import (
     Expectation,
@@ -75,6 +75,11 @@ class Diagram:
     paper: tuple[tuple[float, float], ...] = ()
     borders: tuple[Border, ...] = ()
 
+    @property
+    def varied(self) -> set[str]:
+        """The names of all parameters that are varied."""
+        return {name for side in (self.x, self.y) for name in side.names.split("+")}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters(averaging.Parameters):
@@ -91,20 +96,26 @@ class Parameters(averaging.Parameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         _checks.count("grid", self.grid, minimum=2)
+        defaults = {f.name: f.default for f in fields(self)}
+        for name in self.diagram.varied:
+            if getattr(self, name) != defaults[name]:
+                raise InputError(
+                    f"{name} is what this diagram varies, so it must not be given; "
+                    f"got {name}={getattr(self, name)!r}."
+                )
 
 
 def design(parameters: Parameters, seeds: int) -> Design:
     """Return the grid."""
     from featavg.sweeps.design import Design
 
-    varied = parameters.diagram
-    axes = {side.names: side.values(parameters.grid) for side in (varied.x, varied.y)}
-    taken = {name for names in axes for name in names.split("+")}
+    diagram = parameters.diagram
+    axes = {side.names: side.values(parameters.grid) for side in (diagram.x, diagram.y)}
     usual = averaging.EXPERIMENT.parameters
     fixed = {
         f.name: getattr(parameters, f.name)
         for f in fields(usual)
-        if f.name not in taken and getattr(parameters, f.name) != getattr(usual, f.name)
+        if f.name not in diagram.varied and getattr(parameters, f.name) != getattr(usual, f.name)
     }
     return Design.of(averaging.EXPERIMENT, axes=axes, fixed=fixed, seeds=seeds)
 

@@ -97,9 +97,9 @@ def run(
     folder.check_writable()
 
     if experiment.design is not None:
+        design = experiment.design(parameters, seeds)
         if fresh:
             shutil.rmtree(folder.path / "sweep", ignore_errors=True)
-        design = experiment.design(parameters, seeds)
         swept = _swept(experiment, parameters, design, folder, progress)
         return _finish(experiment, parameters, folder, *swept)
     per_seed, seconds, reused = [], 0.0, 0

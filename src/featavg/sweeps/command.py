@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from featavg import _checks
 from featavg._checks import InputError
+
+if TYPE_CHECKING:
+    from featavg.experiments.base import Experiment
 
 _DESCRIPTION = (
     "Run an experiment over a grid of its parameters, or over random draws, on all cores or on a "
@@ -39,15 +43,16 @@ def add_parser(commands: Any, run: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUES",
-        help="values with commas between them, or LOW:HIGH:COUNT, with :log for even logarithms; "
-        "NAME+NAME sets two parameters to the same value",
+        help="values with commas between them, or LOW:HIGH:COUNT, with :log for even logarithms "
+        "(of a whole number: rounded, each once), or LOW:HIGH with --draws; NAME+NAME sets two "
+        "parameters to the same value",
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="another parameter"
     )
     parser.add_argument("--quick", action="store_true", help="start from the quick parameters")
     parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds of each")
-    parser.add_argument("--draws", type=int, default=0, metavar="N", help="random draws, no grid")
+    parser.add_argument("--draws", type=int, metavar="N", help="random draws, no grid")
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="of a Dask scheduler")
     parser.add_argument("--retry-failed", action="store_true", help="run again what failed")
@@ -55,7 +60,9 @@ def add_parser(commands: Any, run: Any) -> None:
         "--out", type=Path, metavar="DIR", help="the folder (default: sweeps/ID or sweeps/FILE)"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.set_defaults(command=run)
+    parser.set_defaults(
+        command=run, kept="; what is finished is kept, and the same command continues"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -86,30 +93,47 @@ def _design(options: argparse.Namespace, what: str) -> Any:
     from featavg.sweeps.design import Design
 
     if what.endswith(".toml") or Path(what).is_file():
-        if options.vary or options.set or options.draws or options.seeds or options.quick:
+        numbers = (options.draws, options.seeds)
+        if options.vary or options.set or options.quick or numbers != (None, None):
             raise InputError("vary, set, draws, seeds and quick must be in the file.")
         return Design.from_file(Path(what))
     experiment = REGISTRY[_checks.choice("WHAT", what, tuple(REGISTRY))]
-    fixed = dict(_pair("set", text) for text in options.set)
-    if experiment.design is not None and not options.vary:
-        from dataclasses import replace
-
-        start = experiment.quick if options.quick else experiment.parameters
-        values = {name: _value(text) for name, text in fixed.items()}
-        return experiment.design(replace(start, **values), options.seeds or experiment.seeds)
+    fixed = {name: _value(text) for name, text in _pairs("set", options.set).items()}
     if experiment.design is not None:
-        raise InputError(f"{what} has axes of its own, so vary must not be given.")
+        seeds = experiment.seeds if options.seeds is None else options.seeds
+        return experiment.design(_own_parameters(experiment, fixed, options), seeds)
     if not options.vary:
         raise InputError("vary must be given: what the sweep goes through.")
-    axes = {name: _axis(text) for name, text in (_pair("vary", text) for text in options.vary)}
     return Design.of(
         experiment,
-        axes=axes,
-        fixed={name: _value(text) for name, text in fixed.items()},
+        axes={name: _axis(text) for name, text in _pairs("vary", options.vary).items()},
+        fixed=fixed,
         quick=options.quick,
-        seeds=options.seeds or 1,
-        draws=options.draws,
+        seeds=1 if options.seeds is None else options.seeds,
+        draws=0 if options.draws is None else _checks.count("draws", options.draws),
     )
+
+
+def _own_parameters(
+    experiment: Experiment, fixed: dict[str, Any], options: argparse.Namespace
+) -> Any:
+    """Return the parameters of an experiment that has a design, such as a phase diagram."""
+    from featavg.sweeps.values import Kinds
+
+    for flag, given in (("vary", bool(options.vary)), ("draws", options.draws is not None)):
+        if given:
+            raise InputError(f"{experiment.id} has axes of its own, so {flag} must not be given.")
+    start = experiment.quick if options.quick else experiment.parameters
+    return replace(start, **Kinds(start).fit_all(fixed))
+
+
+def _pairs(flag: str, texts: list[str]) -> dict[str, str]:
+    pairs = [_pair(flag, text) for text in texts]
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{flag} must name {name} once only; got {' '.join(texts)}.")
+    return dict(pairs)
 
 
 def _pair(flag: str, text: str) -> tuple[str, str]:
@@ -168,17 +192,23 @@ def _tell(design: Any, folder: Path, as_json: bool) -> int:
     if as_json:
         print(to_json(vars(tally) | {"folder": str(folder)}).decode(), end="")
         return code
-    print(f"{folder}: {tally.done} runs done, {tally.failed} failed, {tally.missing} missing.")
+    done = _number(tally.done, "run")
+    print(f"{folder}: {done} done, {tally.failed} failed, {tally.missing} missing.")
     if tally.outdated:
-        print(f"{tally.outdated} of the missing were done by other source code; kept, not mixed.")
+        verb = "was" if tally.outdated == 1 else "were"
+        print(f"{tally.outdated} of the missing {verb} done by other source code; kept, not mixed.")
     for name in tally.corrupt:
         print(f"parts/{name} was damaged, set aside, and its runs count as missing.")
     errors = [row["error"] for row in store.rows.values() if row["status"] == "failed"]
     for error in sorted(set(errors))[:5]:
-        print(f"failed, {errors.count(error)} times: {error}")
+        print(f"failed, {_number(errors.count(error), 'time')}: {error}")
     if tally.failed:
-        print("'--retry-failed' runs these again.")
+        print(f"'--retry-failed' runs {'it' if tally.failed == 1 else 'these'} again.")
     if (folder / "results.parquet").exists():
         print(f"{folder / 'results.parquet'} opens in pandas, polars and DuckDB.")
     sys.stdout.flush()
     return code
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -8,7 +8,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,12 @@ import numpy as np
 from featavg import _checks
 from featavg._checks import InputError
 from featavg.experiments.base import Experiment
+from featavg.sweeps.values import Kinds, Value, is_finite, plain
 
 _LARGEST_FILE = 1_000_000
 _MOST_JOBS, _MOST_VALUES = 10_000_000, 100_000
+_LARGEST_WHOLE = 2**53  # beyond, floats skip some
 _KEYS = {"experiment", "quick", "seeds", "draws", "fixed", "axes"}
-
-Value = float | int | str | bool
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,11 @@ class Axis:
     values : tuple
         What a grid goes through, and what random draws choose from.
     low, high : float, optional
-        A range instead, from which random draws are taken.
+        The ends of a range; without values, random draws are taken from it.
     log : bool
         Whether the range is even in the logarithm.
+    whole : bool
+        Whether the parameters are whole numbers.
     """
 
     names: tuple[str, ...]
@@ -46,6 +48,7 @@ class Axis:
     low: float = math.nan
     high: float = math.nan
     log: bool = False
+    whole: bool = False
 
     @classmethod
     def of(cls, names: str, given: Any) -> Axis:
@@ -65,7 +68,7 @@ class Axis:
             return cls._range(parts, dict(given))
         if isinstance(given, str) or not hasattr(given, "__iter__"):
             given = [given]
-        values = tuple(_plain(value) for value in given)
+        values = tuple(plain(value) for value in given)
         if not values or len(set(values)) < len(values):
             raise InputError(f"{names} must have different values, one at least; got {given!r}.")
         return cls(parts, values)
@@ -93,15 +96,53 @@ class Axis:
             raise InputError(f"count must be at most {_MOST_VALUES:,}; got {count:,}.")
         values = np.geomspace(low, high, count) if log else np.linspace(low, high, count)
         # what a person would have written, not 9.999999999999999e-05
-        return cls(names, tuple(float(f"{value:.12g}") for value in values))
+        return cls(names, tuple(float(f"{value:.12g}") for value in values), low, high, log)
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it was given by its ends."""
+        return not math.isnan(self.low)
+
+    def fitted(self, kinds: Kinds) -> Axis:
+        """Return it with values of the types that its parameters have.
+
+        A range of whole numbers has each number once, so it may have fewer than were asked for.
+        """
+        whole = any(kinds.is_whole(name) for name in self.names)
+        values = self.values
+        if whole and self.is_range:
+            ends = (self.low, self.high)
+            if not all(end.is_integer() and abs(end) <= _LARGEST_WHOLE for end in ends):
+                raise InputError(
+                    f"{self.label} must have whole numbers up to 2^53 as its ends; "
+                    f"got {self.low!r} and {self.high!r}."
+                )
+            values = tuple(dict.fromkeys(round(float(value)) for value in values))
+        return replace(self, values=tuple(self._fit(v, kinds) for v in values), whole=whole)
+
+    def _fit(self, value: Value, kinds: Kinds) -> Value:
+        fitted = [kinds.fit(name, value) for name in self.names]
+        return next((v for v in fitted if isinstance(v, int)), fitted[0])
+
+    @property
+    def limits(self) -> tuple[Value, ...]:
+        """All values, or the ends of a range that has none."""
+        if self.values:
+            return self.values
+        return (int(self.low), int(self.high)) if self.whole else (self.low, self.high)
 
     def draw(self, rng: np.random.Generator) -> Value:
         """Return one random value."""
         if self.values:
             return self.values[int(rng.integers(len(self.values)))]
-        if self.log:
-            return float(np.exp(rng.uniform(np.log(self.low), np.log(self.high))))
-        return float(rng.uniform(self.low, self.high))
+        if not self.log:
+            if self.whole:
+                return int(rng.integers(int(self.low), int(self.high), endpoint=True))
+            return float(rng.uniform(self.low, self.high))
+        margin = 0.5 if self.whole else 0.0  # so that the ends are not rounded to too seldom
+        low, high = np.log(self.low - margin), np.log(self.high + margin)
+        drawn = float(np.exp(rng.uniform(low, high)))
+        return min(max(round(drawn), int(self.low)), int(self.high)) if self.whole else drawn
 
     @property
     def label(self) -> str:
@@ -140,7 +181,8 @@ class Design:
     seeds : int
         Seeds 0, 1, ... of every combination.
     draws : int
-        How many random combinations; 0 for a grid. They are the same every time.
+        How many random combinations; 0 for a grid. They are the same every time, and one that is
+        drawn twice is run once.
 
     Examples
     --------
@@ -161,19 +203,44 @@ class Design:
     def __post_init__(self) -> None:
         _checks.count("seeds", self.seeds)
         _checks.count("draws", self.draws, minimum=0)
+        if not isinstance(self.quick, bool):
+            raise InputError(f"quick must be true or false; got {self.quick!r}.")
+        if self.experiment.design is not None:
+            raise InputError(f"{self.experiment.id} has axes of its own, so none must be given.")
+        if not self.axes:
+            raise InputError("axes must name what the sweep goes through; got none.")
         names = [name for axis in self.axes for name in axis.names] + list(self.fixed)
-        known = {item.name for item in fields(self.start)}
+        kinds = Kinds(self.start)
         for name in names:
-            _checks.choice("a parameter", name, sorted(known))
+            kinds.check_name(name)
             if names.count(name) > 1:
                 raise InputError(f"{name} must be set once only.")
+        object.__setattr__(self, "axes", tuple(axis.fitted(kinds) for axis in self.axes))
+        object.__setattr__(self, "fixed", kinds.fit_all(self.fixed))
         if not self.draws:
             for axis in self.axes:
                 if not axis.values:
                     raise InputError(f"{axis.label} must have a count, because this is a grid.")
-        replace(self.start, **self.fixed)  # refuses what cannot be
         if self.size > _MOST_JOBS:
             raise InputError(f"a sweep must have at most {_MOST_JOBS:,} runs; got {self.size:,}.")
+        self._check_values()
+
+    def _check_values(self) -> None:
+        """Refuse values that no run could have; combinations are left to the runs.
+
+        A value that does not go with the start may go with a value of another axis.
+        """
+        start = replace(self.start, **self.fixed)
+        for axis in self.axes:
+            others = [other for other in self.axes if other is not axis]
+            for value in axis.limits:
+                own = dict.fromkeys(axis.names, value)
+                try:
+                    replace(start, **own)
+                except InputError:
+                    pairs = (own | dict.fromkeys(o.names, v) for o in others for v in o.limits)
+                    if not any(_can_be(start, pair) for pair in pairs):
+                        raise
 
     @classmethod
     def of(
@@ -187,10 +254,14 @@ class Design:
         draws: int = 0,
     ) -> Design:
         """Return a design with axes as `Axis.of` takes them."""
+        fixed = {} if fixed is None else fixed
+        for name, given in (("axes", axes), ("fixed", fixed)):
+            if not isinstance(given, Mapping):
+                raise InputError(f"{name} must be a table of parameters; got {given!r}.")
         return cls(
             experiment=experiment,
             axes=tuple(Axis.of(names, given) for names, given in axes.items()),
-            fixed={name: _plain(value) for name, value in (fixed or {}).items()},
+            fixed=dict(fixed),
             quick=quick,
             seeds=seeds,
             draws=draws,
@@ -223,7 +294,7 @@ class Design:
 
     @property
     def size(self) -> int:
-        """The number of runs."""
+        """The number of runs, counting those that are drawn twice."""
         return self.seeds * (self.draws or math.prod(len(axis.values) for axis in self.axes))
 
     def jobs(self) -> list[Job]:
@@ -247,7 +318,8 @@ class Design:
     def _combinations(self) -> list[dict[str, Value]]:
         if self.draws:
             streams = np.random.default_rng(0).spawn(self.draws)
-            return [{axis.label: axis.draw(rng) for axis in self.axes} for rng in streams]
+            drawn = [{axis.label: axis.draw(rng) for axis in self.axes} for rng in streams]
+            return list({tuple(one.values()): one for one in drawn}.values())
         labels = [axis.label for axis in self.axes]
         grid = itertools.product(*(axis.values for axis in self.axes))
         return [dict(zip(labels, values, strict=True)) for values in grid]
@@ -282,15 +354,15 @@ class Design:
 
 
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_finite(value):
         raise InputError(f"{name} must have numbers as its ends; got {value!r}.")
     return float(value)
 
 
-def _plain(value: Any) -> Value:
-    """Return a value as Python's own type."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if not isinstance(value, str | bool | int | float):
-        raise InputError(f"a value must be a number, a word, or true or false; got {value!r}.")
-    return value
+def _can_be(start: Any, changes: Mapping[str, Value]) -> bool:
+    """Return whether parameters allow these changes together."""
+    try:
+        replace(start, **changes)
+    except InputError:
+        return False
+    return True

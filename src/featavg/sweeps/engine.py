@@ -95,10 +95,11 @@ def sweep(
     """
     require()
     store = Store(Path(out), versions()["source"])
-    store.open(design)
-    store.refresh()
     jobs = design.jobs()
-    with store.alone() as alone, _workers(workers, cluster) as (make, count, check):
+    with (
+        _workers(workers, cluster) as (make, count, check),  # may refuse, before there is a folder
+        store.opened(design) as alone,
+    ):
         left = [job for job in jobs if _is_open(store, job, retry_failed)]
         # of two processes the second begins at the other end, and they meet
         queue = deque(left if alone else reversed(left))

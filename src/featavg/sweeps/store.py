@@ -140,8 +140,13 @@ class Store:
         return target
 
     @contextlib.contextmanager
-    def alone(self) -> Iterator[bool]:
-        """Say whether no other process is at work on this store; released even by kill -9."""
+    def opened(self, design: Design) -> Iterator[bool]:
+        """Make or read the folder, and say whether no other process is at work on it.
+
+        That is released even by kill -9.
+        """
+        self.open(design)
+        self.refresh()
         with (self.path / "lock").open("a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -107,10 +107,13 @@ def on_cluster(address: str) -> Iterator[tuple[Executor, int, Callable[[], None]
     """Give the workers of a Dask cluster, their number, and what complains if it is gone."""
     try:
         from distributed import Client
+        from distributed.comm import get_address_host
     except ModuleNotFoundError:
         raise InputError("a cluster needs Dask: pip install 'featavg[cluster]'.") from None
     make: Any = Client  # has no types
     try:
+        # a Client that is given what is no address is never closed, and complains 40 s later
+        get_address_host(address)
         client = make(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise InputError(
