@@ -366,10 +366,8 @@ def _report(runs: list[Run], options: argparse.Namespace) -> int:
         console.print(f"report: {options.out / 'report.html'}", soft_wrap=True, highlight=False)
     reused = sum(finished.reused for finished in runs)
     if reused:
-        seeds = "1 seed was" if reused == 1 else f"{reused} seeds were"
-        console.print(
-            f"{seeds} there already; --fresh runs {'it' if reused == 1 else 'them'} again."
-        )
+        were = "1 seed was" if reused == 1 else f"{reused} seeds were"
+        console.print(f"{were} there already; --fresh starts anew.")
     asked = any(outcome.expectation.rule != "reported" for r in runs for outcome in r.outcomes)
     verdict = "Every expectation holds." if holds else "Not every expectation holds."
     verdict = verdict if asked else "Nothing was asked for: these numbers are reported."
