@@ -42,7 +42,7 @@ class Scaling:
         """Return the scaling that some points suggest; all points being one, the factor is 1."""
         shift: FloatArray = x.mean(axis=0, dtype=np.float64)
         spread = x - shift
-        largest = float(np.abs(spread).max())
+        largest = max(float(spread.max()), -float(spread.min()))
         # what is left of points that are all the same is rounding
         if not largest > 1e-12 * float(np.abs(shift).max(initial=0.0)):
             return cls(shift, 1.0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
+from sklearn import config_context
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
@@ -88,8 +89,7 @@ class Clusters:
 
     def assign(self, inside: FloatArray) -> IntArray:
         """Return the cluster of other points: that of the nearest centre."""
-        distances = np.square(self.centers).sum(axis=1) - 2 * inside @ self.centers.T
-        return distances.argmin(axis=1).astype(np.int64)
+        return _nearest(self.centers, inside)
 
 
 def cluster(
@@ -151,7 +151,9 @@ def prediction_strengths(x: FloatArray, largest: int, *, rng: np.random.Generato
     strength = np.zeros(max(largest, 1))
     strength[0] = 1.0
     half = len(x) // 2
-    with threadpool_limits(limits=1):  # for so few points, threads only wait for each other
+    # for so few points, threads only wait for each other and checks take as long as the work
+    quick = config_context(assume_finite=True, skip_parameter_validation=True)
+    with quick, threadpool_limits(limits=1):
         for k in range(2, min(largest, half // _POINTS_A_CLUSTER) + 1):
             values: list[float] = []
             while len(values) < 2 or (len(values) < 3 and max(values) >= STRENGTH):
@@ -163,7 +165,7 @@ def prediction_strengths(x: FloatArray, largest: int, *, rng: np.random.Generato
 
 def _strength(one: FloatArray, other: FloatArray, k: int, rng: np.random.Generator) -> float:
     """Return the prediction strength of clusters of one half for the other."""
-    predicted = _k_means(one, k, rng).predict(other)
+    predicted = _nearest(_k_means(one, k, rng).cluster_centers_, other)
     own = _k_means(other, k, rng).labels_
     together = np.zeros((k, k))
     np.add.at(together, (own, predicted), 1)
@@ -171,6 +173,12 @@ def _strength(one: FloatArray, other: FloatArray, k: int, rng: np.random.Generat
     pairs = (together * (together - 1)).sum(axis=1)
     shares = np.where(sizes > 1, pairs / np.maximum(sizes * (sizes - 1), 1), 0.0)
     return float(shares.min())
+
+
+def _nearest(centers: FloatArray, points: FloatArray) -> IntArray:
+    """Return the centre that is nearest to each point."""
+    distances = np.square(centers).sum(axis=1) - 2 * points @ centers.T
+    return distances.argmin(axis=1).astype(np.int64)
 
 
 def _k_means(x: FloatArray, k: int, rng: np.random.Generator, starts: int = 1) -> Any:
