@@ -80,6 +80,75 @@ def test_the_paper_with_coarse_and_with_fine_labels(open_page):
         expect(page.locator(f"#panel-{other}")).to_be_hidden()
 
 
+def hold_checks(page):
+    """Hold back the answers on settings; returns those held, and a function that lets them go."""
+    held = []
+    is_holding = True
+
+    def hold(route):
+        if is_holding:
+            held.append(route)
+        else:
+            route.continue_()
+
+    def release():
+        nonlocal is_holding
+        is_holding = False
+        for route in held:
+            route.continue_()
+
+    page.route("**/check?*", hold)
+    return held, release
+
+
+def test_who_trains_before_the_settings_are_answered_trains_those(open_page):
+    page = open_page(f"?{SMALL}")
+    held, release = hold_checks(page)
+    with page.expect_request("**/check?*"):
+        page.get_by_text("coarse", exact=True).click()
+    page.click("#train")
+    page.fill("#knob-samples", "110")
+    page.press("#knob-samples", "Enter")
+    page.fill("#knob-samples", "100")
+    page.press("#knob-samples", "Enter")
+    assert len(held) == 1  # the next is asked when this one is answered
+    with page.expect_request("**/run?*") as asked:
+        release()
+    assert {"labels=coarse", "samples=100"} <= set(asked.value.url.split("?")[1].split("&"))
+    wait_measured(page)
+    assert "labels=coarse" in page.url
+    assert "samples=100" in page.url
+    expect(page.locator("#panel-fine")).to_be_hidden()
+
+
+def test_nothing_is_trained_where_the_settings_are_refused(open_page):
+    page = open_page(f"?{SMALL}")
+    _, release = hold_checks(page)
+    runs = []
+    page.on("request", lambda r: runs.append(r.url) if "/run?" in r.url else None)
+    page.fill("#knob-clusters", "99")
+    with page.expect_request("**/check?*"):
+        page.press("#knob-clusters", "Enter")
+    page.click("#train")
+    release()
+    expect(page.locator("#message")).to_contain_text("got 99")
+    assert page.evaluate("document.body.dataset.state") == "idle"
+    assert runs == []
+    page.click("#train")  # what was there before is still there
+    wait_measured(page)
+    assert "clusters=4" in page.url
+
+
+def test_a_change_while_training_ends_it(open_page):
+    page = open_page(f"?{LONG}")
+    page.click("#train")
+    expect(page.locator("#index-fine")).not_to_have_text("–")
+    page.get_by_text("fine", exact=True).click()
+    page.wait_for_selector('body[data-state="idle"]')
+    expect(page.locator("#train")).to_be_enabled()
+    expect(page.locator("#index-fine")).to_have_text("–")
+
+
 def test_both_side_by_side_and_the_radius_is_dragged(open_page):
     page = open_page()
     page.click("#train")

@@ -4,6 +4,7 @@ import { Controls } from "./controls.js";
 import { fixed } from "./format.js";
 import { buttons, curvesAreDue, draw, drawRadius, hover, layout } from "./panels.js";
 import { largestRadius } from "./robustness.js";
+import { changed, check, forget, queryOf, settled, wish } from "./settings.js";
 import { $, NETWORKS, isTraining, networks, newest, position, short, state, title } from "./state.js";
 import { listen } from "./stream.js";
 
@@ -11,43 +12,21 @@ const VIEW = ["at", "radius", "point"]; // in the address, but no settings
 
 // ---- settings
 
-async function check(query) {
-  const response = await fetch(`check?${query}`);
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.message);
-  return answer;
+function ask(name, query, onRefusal = () => {}) {
+  const refused = (error) => { say(error.message); onRefusal(); };
+  return wish(name, query, { granted: adopt, refused });
 }
 
-function queryOf(values) {
-  return new URLSearchParams(Object.entries(values).filter(([, value]) => value !== null)).toString();
+function change(name, value) {
+  ask(name, () => queryOf(changed(name, value)), () => state.controls.refuse(name, value));
 }
 
-let newestCheck = 0;
-
-async function change(name, value) {
-  const old = state.described.values;
-  const values = { ...old, [name]: value };
-  if (name !== "labels") values.literal = null;
-  if (name === "clusters") values.positive = null;
-  if (name === "clusters" && old.cosine < 0) values.cosine = 0;
-  if (name === "weight_scale") values.bias_scale = null;
-  if (name === "dim" && $("tie").checked && value > 0) {
-    const keep = (key) => Number(Math.min(Math.max(old[key] * (old.dim / value), state.about.knobs[key].low), state.about.knobs[key].high).toPrecision(4));
-    values.learning_rate = keep("learning_rate");
-    values.weight_scale = keep("weight_scale");
-    values.bias_scale = null;
-  }
-  newestCheck += 1;
-  const turn = newestCheck;
-  try {
-    const described = await check(queryOf(values));
-    if (turn !== newestCheck) return;
-    adopt(described);
-  } catch (error) {
-    if (turn !== newestCheck) return;
-    say(error.message);
-    state.controls.refuse(name, value);
-  }
+function choose(preset) {
+  forget();
+  ask("preset", () => {
+    state.radius = null;
+    return preset.query;
+  });
 }
 
 /** Take new settings; what was trained before is gone. */
@@ -60,6 +39,7 @@ function adopt(described) {
   }
   state.described = described;
   Object.assign(state, { frames: [], glimpse: null, shown: null, radii: null, slices: {} });
+  document.body.dataset.state = "idle";
   state.controls.show(described.values);
   const chosen = Number($("preset").value); // several presets can be the same settings
   const preset = state.about.presets[chosen]?.query === described.query
@@ -152,19 +132,17 @@ function stop() {
 }
 
 const actions = {
-  train() { if (!isTraining()) train(state.described.end); },
+  async train() { if (await settled() && !isTraining()) train(state.described.end); },
   pause() { if (isTraining()) train("now"); },
-  step() { if (!isTraining()) train(Math.max(position(), 0) + 1); },
-  reset() { adopt(state.described); document.body.dataset.state = "idle"; draw(); },
+  async step() { if (await settled() && !isTraining()) train(Math.max(position(), 0) + 1); },
+  reset() { adopt(state.described); },
   async forward() {
+    if (!await settled() || isTraining()) return;
     const { values } = state.described;
     const literal = Math.min(Math.max(position(), 0), values.literal);
     const steps = Math.min(values.steps * 100, state.about.knobs.steps.high);
-    try {
-      const described = await check(queryOf({ ...values, steps, literal }));
-      adopt(described);
-      train(described.end);
-    } catch (error) { say(error.message); }
+    const query = queryOf({ ...values, steps, literal });
+    if (await ask("forward", () => query)) train(state.described.end);
   },
 };
 
@@ -207,9 +185,9 @@ function connect() {
   for (const radio of document.getElementsByName("labels")) {
     radio.addEventListener("change", () => change("labels", radio.value));
   }
-  $("preset").addEventListener("change", async () => {
+  $("preset").addEventListener("change", () => {
     const preset = state.about.presets[Number($("preset").value)];
-    if (preset) { state.radius = null; adopt(await check(preset.query)); }
+    if (preset) choose(preset);
   });
   $("share").addEventListener("click", share);
   $("theme").addEventListener("click", () => setTheme(isDark() ? "light" : "dark"));
@@ -283,7 +261,6 @@ async function start() {
   }
   connect();
   adopt(described);
-  document.body.dataset.state = "idle";
   if (refused) say(refused);
   else if (number0(view.at) !== null) train(Math.min(number0(view.at), described.end));
 }
