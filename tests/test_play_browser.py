@@ -53,7 +53,9 @@ def open_page(browser, address):
 
 
 def wait_measured(page):
+    """Wait until the last numbers have come, and are drawn."""
     page.wait_for_selector('body[data-state="measured"]')
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def number(page, selector):
@@ -296,7 +298,6 @@ def test_screenshots(open_page, name, width, height, scheme):
     page = open_page(viewport={"width": width, "height": height}, color_scheme=scheme)
     page.click("#train")
     wait_measured(page)
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     assert page.evaluate("document.documentElement.scrollWidth") <= width  # nothing sticks out
     ARTEFACTS.mkdir(parents=True, exist_ok=True)
     file = ARTEFACTS / f"{name}-{scheme}.png"
