@@ -330,6 +330,15 @@ def test_what_a_diagram_varies_cannot_be_set(tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_quick_sweep_of_a_diagram_is_the_quick_diagram(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    small = [f"--set={name}={value}" for name, value in (faults.FIXED | {"grid": 2}).items()]
+    for more, runs in (["--quick"], 4), ([], 3 * 4):  # one seed, and three, of 2 x 2
+        out = ["--workers", "1", "--json", "--out", f"runs-{runs}"]
+        assert main(["sweep", "phase-learning-rate-init", *more, *small, *out]) == 0
+        assert json.loads(capsys.readouterr().out)["done"] == runs
+
+
 def test_a_phase_diagram_is_the_sweep_as_a_matrix(tmp_path, capsys):
     options = "--grid 3 --dim 60 --samples 30 --steps 10 --test-samples 2 --clusters 4 --seeds 2"
     out = str(tmp_path)

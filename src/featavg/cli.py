@@ -283,9 +283,7 @@ def _reproduce(options: argparse.Namespace) -> int:
 
 
 def _execute(experiment: Experiment, parameters: Any, options: argparse.Namespace) -> Run:
-    seeds = options.seeds
-    if seeds is None:
-        seeds = experiment.quick_seeds if options.quick else experiment.seeds
+    seeds = experiment.usual_seeds(options.quick) if options.seeds is None else options.seeds
     return run(
         experiment, parameters, seeds=seeds, out=options.out, fresh=options.fresh, progress=True
     )

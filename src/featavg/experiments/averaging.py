@@ -17,7 +17,7 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.setting import SyntheticSetting
+from featavg.experiments.setting import CoarseSetting
 from featavg.measures import alignment, averaging_index, clean_accuracy
 from featavg.robustness import exact_radii
 from featavg.sample import Sample
@@ -29,7 +29,7 @@ _ATTACK_STEPS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(SyntheticSetting):
+class Parameters(CoarseSetting):
     """The setting of Section 6.1, and how many fresh points are looked at."""
 
     test_samples: int = parameter(50, "the number of fresh points that radii are the median of")

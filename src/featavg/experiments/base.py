@@ -181,6 +181,10 @@ class Experiment:
     data_fields: tuple[str, ...] = ()
     design: Callable[[Any, int], Design] | None = None
 
+    def usual_seeds(self, quick: bool) -> int:
+        """Return how many seeds are run where nobody says how many."""
+        return self.quick_seeds if quick else self.seeds
+
     def describe(self, parameters: Any) -> dict[str, Any]:
         """Return what identifies a run: the experiment, its revision and its parameters."""
         return {

@@ -19,8 +19,8 @@ from featavg.trajectory import Trajectory
 
 
 @dataclass(frozen=True, kw_only=True)
-class SyntheticSetting:
-    """The hyper-parameters of Section 6.1."""
+class CoarseSetting:
+    """The hyper-parameters of Section 6.1 for the 2-class network alone."""
 
     clusters: int = parameter(10, "k, the number of clusters")
     positive: int | None = parameter(
@@ -33,7 +33,6 @@ class SyntheticSetting:
     samples: int = parameter(1000, "n, the number of training points")
     test_samples: int = parameter(1000, "the number of test points")
     width: int = parameter(5, "m, positive (and negative) neurons of the 2-class network")
-    fine_width: int = parameter(1, "h, neurons for each class of the k-class network")
     learning_rate: float = parameter(0.001, "eta")
     steps: int = parameter(100, "T, the number of gradient steps")
     weight_scale: float = parameter(1e-5, "sigma_w, the scale of the initial weights")
@@ -43,7 +42,7 @@ class SyntheticSetting:
         law = self.law  # refuses what the law refuses
         checked: dict[str, float] = {
             name: _checks.count(name, getattr(self, name))
-            for name in ("samples", "test_samples", "width", "fine_width", "steps")
+            for name in ("samples", "test_samples", "width", "steps")
         }
         checked["learning_rate"] = _checks.scale("learning_rate", self.learning_rate)
         for name in ("weight_scale", "bias_scale"):
@@ -80,26 +79,10 @@ class SyntheticSetting:
         plain = self.signal == 1 and self.cosine == 0
         return ("√(d/k)", "√(d/2)") if plain else ("α√(d(1-c)/k)", "α√(d(1-c)/2)")
 
-    def train(self, seed: int, record: int = 2) -> TrainedPair:
-        """Draw a sample and train both networks on it, recording `record` times of each.
-
-        Data, both initialisations and whatever follows have random streams of their own, so that
-        changing one leaves the others as they are.
-        """
-        data, coarse, fine, after = np.random.default_rng(seed).spawn(4)
-        train = self.law.sample(self.samples, rng=data)
-        test = train.fresh(self.test_samples, rng=data)
-        multi = MultiClassNet.init(
-            train, width=self.fine_width, weight_scale=self.weight_scale, rng=fine
-        )
-        binary = self._descend(self._binary(train, coarse), train, record=record)
-        fine_run = self._descend(multi, train, record=record)
-        return TrainedPair(train, test, binary, fine_run, after)
-
     def train_coarse(
         self, seed: int, *, dtype: str = "float64", progress: bool = False
     ) -> tuple[Trajectory, Sample]:
-        """Train the 2-class network alone, the same one as `train`; return it and fresh points."""
+        """Train the 2-class network of a seed; return it and fresh points."""
         train, test = self.draw(seed, dtype=dtype)
         return self.train_coarse_on(train, seed, progress=progress), test
 
@@ -134,6 +117,33 @@ class SyntheticSetting:
             record=record,
             progress=progress,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticSetting(CoarseSetting):
+    """The hyper-parameters of Section 6.1, for both networks."""
+
+    fine_width: int = parameter(1, "h, neurons for each class of the k-class network")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "fine_width", _checks.count("fine_width", self.fine_width))
+
+    def train(self, seed: int, record: int = 2) -> TrainedPair:
+        """Draw a sample and train both networks on it, recording `record` times of each.
+
+        Data, both initialisations and whatever follows have random streams of their own, so that
+        changing one leaves the others as they are.
+        """
+        data, coarse, fine, after = np.random.default_rng(seed).spawn(4)
+        train = self.law.sample(self.samples, rng=data)
+        test = train.fresh(self.test_samples, rng=data)
+        multi = MultiClassNet.init(
+            train, width=self.fine_width, weight_scale=self.weight_scale, rng=fine
+        )
+        binary = self._descend(self._binary(train, coarse), train, record=record)
+        fine_run = self._descend(multi, train, record=record)
+        return TrainedPair(train, test, binary, fine_run, after)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,8 +23,7 @@ def command(run: SavedRun) -> str | None:
     flags = ["--quick"] if quick else _flags(experiment, run.parameters)
     if flags is None:
         return None
-    usual = experiment.quick_seeds if quick else experiment.seeds
-    if len(run.seeds) != usual:
+    if len(run.seeds) != experiment.usual_seeds(quick):
         flags += ["--seeds", str(len(run.seeds))]
     return shlex.join(["featavg", "run", experiment.id, *flags])
 

@@ -100,7 +100,8 @@ def _design(options: argparse.Namespace, what: str) -> Any:
     experiment = REGISTRY[_checks.choice("WHAT", what, tuple(REGISTRY))]
     fixed = {name: _value(text) for name, text in _pairs("set", options.set).items()}
     if experiment.design is not None:
-        seeds = experiment.seeds if options.seeds is None else options.seeds
+        usual = experiment.usual_seeds(options.quick)
+        seeds = usual if options.seeds is None else options.seeds
         return experiment.design(_own_parameters(experiment, fixed, options), seeds)
     if not options.vary:
         raise InputError("vary must be given: what the sweep goes through.")
