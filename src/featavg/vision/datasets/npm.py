@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from featavg._checks import InputError
 from featavg.progress import ProgressReporter
@@ -81,10 +84,12 @@ def _run(
         complaints.open("wb") as errors,
         ProgressReporter(label, megabytes, enabled=progress) as reporter,
     ):
-        process = subprocess.Popen(  # noqa: S603 - a fixed command, without a shell
-            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors
-        )
+        process = None
         try:
+            with _interrupts_wait():
+                process = subprocess.Popen(  # noqa: S603 - a fixed command, without a shell
+                    command, cwd=folder, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors
+                )
             while True:
                 try:
                     return process.wait(_SECONDS_BETWEEN_LOOKS)
@@ -92,9 +97,26 @@ def _run(
                     done = max(done, min(_size(folder) // 1_000_000, megabytes - 1))
                     reporter.show(done, label)
         finally:
-            if process.poll() is None:
+            if process is not None and process.poll() is None:
                 process.kill()
                 process.wait()
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Let Ctrl-C wait until the end of the block: a program half started could not be ended."""
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if came:
+        usual(*came[-1])
 
 
 def _size(folder: Path) -> int:
