@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -254,6 +255,23 @@ def test_what_is_out_of_range_is_refused_with_a_message(open_page):
     linked = open_page("?dim=3")
     expect(linked.locator("#message")).to_have_text("Dim must be from 10 to 1e+12; got 3.")
     expect(linked.locator("#knob-dim")).to_have_value("3072")
+
+
+def test_a_playground_that_is_gone_is_told_and_what_was_set_is_kept(browser):
+    with playground() as (address, process):
+        page = browser.new_page()
+        page.goto(address)
+        page.wait_for_selector("body[data-state]")
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        gone = "The playground does not answer; is it still running?"
+        page.get_by_text("fine", exact=True).click()
+        expect(page.locator("#message")).to_have_text(gone)
+        expect(page.locator("input[value=both]")).to_be_checked()
+        page.click("#train")
+        expect(page.locator("#message")).to_have_text(gone)
+        assert page.evaluate("document.body.dataset.state") == "idle"
+        page.close()
 
 
 def test_a_trillion_dimensions_by_slider(open_page):

@@ -4,7 +4,7 @@ import { Controls } from "./controls.js";
 import { fixed } from "./format.js";
 import { buttons, curvesAreDue, draw, drawRadius, hover, layout } from "./panels.js";
 import { largestRadius } from "./robustness.js";
-import { changed, check, forget, queryOf, settled, wish } from "./settings.js";
+import { SILENCE, changed, check, forget, queryOf, settled, wish } from "./settings.js";
 import { $, NETWORKS, isTraining, networks, newest, position, short, state, title } from "./state.js";
 import { listen } from "./stream.js";
 
@@ -18,7 +18,7 @@ function ask(name, query, onRefusal = () => {}) {
 }
 
 function change(name, value) {
-  ask(name, () => queryOf(changed(name, value)), () => state.controls.refuse(name, value));
+  ask(name, () => queryOf(changed(name, value)), () => state.controls.refuse(name, value, state.described.values));
 }
 
 function choose(preset) {
@@ -87,7 +87,7 @@ async function train(until) {
   } catch (error) {
     if (error.name === "AbortError") return;
     finish();
-    say("The playground does not answer; is it still running?");
+    say(SILENCE);
   }
 }
 

@@ -86,9 +86,10 @@ export class Controls {
     for (const radio of document.getElementsByName("labels")) radio.checked = radio.value === values.labels;
   }
 
-  refuse(name, value) {
+  /** Leave a refused value where it can be mended; a choice goes back to what holds. */
+  refuse(name, value, holding) {
     const row = this.rows[name];
-    if (!row) return;
+    if (!row) { this.show(holding); return; }
     row.field.value = typeof value === "number" ? number(value, 4) : value;
     row.field.setAttribute("aria-invalid", "true");
   }

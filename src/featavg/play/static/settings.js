@@ -2,8 +2,10 @@
 
 import { $, state } from "./state.js";
 
+export const SILENCE = "The playground does not answer; is it still running?";
+
 export async function check(query) {
-  const response = await fetch(`check?${query}`);
+  const response = await fetch(`check?${query}`).catch(() => { throw new Error(SILENCE); });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.message);
   return answer;
