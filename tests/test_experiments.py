@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import platform
+import subprocess
+import sys
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -214,6 +219,28 @@ def test_finished_seeds_are_reused_unless_fresh(tmp_path):
     np.testing.assert_array_equal(again.results["numbers"][:2], first.results["numbers"])
     run(probe.experiment, out=tmp_path, fresh=True)
     assert probe.measured == [0, 1, 2, 0, 1, 2]
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_what_a_run_was_made_with_is_kept(tmp_path, threads):
+    code = (
+        "import sys\n"
+        "from featavg.experiments import REGISTRY, run\n"
+        "print(run(REGISTRY['figure1'], seeds=1, out=sys.argv[1]).folder)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        env=os.environ | {"OMP_NUM_THREADS": threads},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    folder = Path(done.stdout.strip())
+    for file in ("provenance.json", "seeds/0.json"):
+        found = json.loads((folder / file).read_text())["versions"]
+        assert found["threads"] == str(min(int(threads), os.cpu_count() or 1))
+        assert found["torch"] == version("torch")
+        assert found["python"] == platform.python_version()
 
 
 def test_other_parameters_have_another_folder(tmp_path):

@@ -14,10 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 from featavg._checks import FloatArray, InputError
 from featavg._files import write_atomically as write_atomically
@@ -26,7 +28,7 @@ from featavg.experiments.base import Measurements, Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_VERSIONS_OF = ("featavg", "numpy", "scipy", "matplotlib")
+_VERSIONS_OF = ("featavg", "numpy", "scipy", "matplotlib", "torch")
 
 
 def to_json(value: Any, *, indent: int | None = 2) -> bytes:
@@ -45,7 +47,11 @@ def _finite(value: Any) -> Any:
 
 @cache
 def versions() -> dict[str, str]:
-    """Return what results depend on: versions, and a hash of the package's own source."""
+    """Return what results depend on: versions, threads and a hash of the package's own source.
+
+    Sums of floating-point numbers depend on how many threads share them, and a long training
+    makes more of that.
+    """
     source = hashlib.sha256()
     package = Path(__file__).parent.parent
     for path in sorted(package.rglob("*.py")):
@@ -53,9 +59,14 @@ def versions() -> dict[str, str]:
         source.update(path.read_bytes())
     return {
         "python": platform.python_version(),
-        **{name: version(name) for name in _VERSIONS_OF},
+        **{name: version(name) for name in _VERSIONS_OF if _is_installed(name)},
+        "threads": str(max((pool["num_threads"] for pool in threadpool_info()), default=1)),
         "source": source.hexdigest()[:12],
     }
+
+
+def _is_installed(name: str) -> bool:
+    return find_spec(name) is not None
 
 
 @dataclass(frozen=True)
