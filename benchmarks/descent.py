@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 import featavg as fa
-from featavg._checks import FloatArray
+from featavg.arrays import FloatArray
 
 LEARNING_RATE = 1e-3
 

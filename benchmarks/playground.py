@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=20)
     parser.add_argument("--times", type=int, default=5)
     options = parser.parse_args()
-    command = [sys.executable, "-m", "featavg.cli", "play", "--port", "0", "--no-open"]
+    command = [sys.executable, "-m", "featavg", "play", "--port", "0", "--no-open"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
         try:
             said = server.stdout.readline() if server.stdout else ""

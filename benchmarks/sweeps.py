@@ -18,7 +18,7 @@ import numpy as np
 
 from featavg.experiments import REGISTRY
 from featavg.experiments.averaging import Parameters
-from featavg.sweeps import Design, sweep
+from featavg.lab.sweeps import Design, sweep
 
 
 def design(runs: int, points: int) -> Design:

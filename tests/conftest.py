@@ -10,7 +10,7 @@ from PIL import Image
 
 import featavg as fa
 import tiny_datasets
-from featavg.vision.datasets.catalogue import CATALOGUE
+from featavg.datasets.catalogue import CATALOGUE
 
 
 @pytest.fixture

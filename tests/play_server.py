@@ -15,7 +15,16 @@ from contextlib import contextmanager
 def playground(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Run `featavg play` on a free port; give its address and the process."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "featavg.cli", "play", "--port", "0", "--no-open", *arguments],
+        [
+            sys.executable,
+            "-m",
+            "featavg.apps.cli.main",
+            "play",
+            "--port",
+            "0",
+            "--no-open",
+            *arguments,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from featavg.experiments.base import run_key
+from featavg.lab.experiment import run_key
 
 VERSIONS = {"python": "3.11", "featavg": "0.1.0", "source": "0123456789ab"}
 

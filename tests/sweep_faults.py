@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from featavg.experiments import REGISTRY
-from featavg.sweeps import Design
+from featavg.lab.sweeps import Design
 
 EXPERIMENT = "averaging"
 AXES = {"learning_rate": [1e-4, 1e-3, 1e-2, 1e-1], "width": [1, 2, 3, 4], "noise": [0.5, 1.0]}
@@ -50,7 +50,15 @@ def toml(path: Path) -> Path:
 
 def start(design: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
     """Start `featavg sweep` in a process group of its own."""
-    command = [sys.executable, "-m", "featavg.cli", "sweep", str(design), "--out", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "featavg",
+        "sweep",
+        str(design),
+        "--out",
+        str(out),
+    ]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen([*command, *options], start_new_session=True, **quiet)
 

@@ -7,7 +7,7 @@ import pytest
 
 import featavg as fa
 from featavg.experiments import REGISTRY, ablations, figure2, run
-from featavg.experiments.setting import MatrixSetting
+from featavg.lab.setting import MatrixSetting
 
 FIGURES = [f"figure{i}" for i in range(5, 10)]
 TINY = {"clusters": 4, "dim": 300, "width": 2, "test_samples": 8, "steps": 30}

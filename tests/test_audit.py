@@ -8,11 +8,11 @@ import pytest
 
 import featavg as fa
 from featavg import InputError
+from featavg.apps.audit.page import page, table_rows
+from featavg.apps.cli.main import main
 from featavg.auditing.audit import audit
 from featavg.auditing.geometry import Geometry
 from featavg.auditing.model import audit_model
-from featavg.auditing.page import page, table_rows
-from featavg.cli import main
 from featavg.estimators.scaling import Scaling
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import featavg as fa
 from featavg import InputError
+from featavg.apps.cli.main import main
 from featavg.auditing.files import read
-from featavg.cli import main
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from dataclasses import fields
 import pytest
 
 from featavg import __version__
-from featavg.cli import main
+from featavg.apps.cli.main import main
 from featavg.experiments import REGISTRY
 from featavg.progress import counted
 
@@ -192,7 +192,7 @@ def test_interruption_says_that_work_is_kept(capsys, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("featavg.cli.run", interrupt)
+    monkeypatch.setattr("featavg.apps.cli.main.run", interrupt)
     code, _, error = command(capsys, "reproduce", "--out", str(tmp_path))
     assert code == 130
     assert "the same command (without --fresh) continues" in error
@@ -202,7 +202,7 @@ def test_interruption_of_what_keeps_nothing_does_not_say_so(capsys, monkeypatch)
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("featavg.cli.datasets.available", interrupt)
+    monkeypatch.setattr("featavg.apps.cli.main.datasets.available", interrupt)
     code, _, error = command(capsys, "data", "list")
     assert (code, error) == (130, "featavg: interrupted.\n")
 
@@ -225,7 +225,7 @@ def test_an_error_of_ours_is_not_passed_off_as_bad_input(tmp_path, monkeypatch):
     def broken(*_, **__):
         raise ValueError("operands could not be broadcast together")
 
-    monkeypatch.setattr("featavg.cli.run", broken)
+    monkeypatch.setattr("featavg.apps.cli.main.run", broken)
     with pytest.raises(ValueError, match="broadcast"):
         main(["reproduce", "--out", str(tmp_path)])
 
@@ -234,7 +234,7 @@ def test_a_reader_that_has_had_enough_is_not_an_error(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "featavg.cli", "list"],
+        [sys.executable, "-m", "featavg", "list"],
         stdout=writer,
         stderr=subprocess.PIPE,
         text=True,
@@ -257,7 +257,7 @@ def test_a_terminal_gets_a_bar(monkeypatch, capsys):
 
 def test_the_installed_command(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "featavg.cli", "run", "nope"],
+        [sys.executable, "-m", "featavg", "run", "nope"],
         capture_output=True,
         text=True,
         cwd=tmp_path,

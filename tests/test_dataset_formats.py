@@ -13,8 +13,8 @@ from PIL import Image
 
 import tiny_datasets as tiny
 from featavg import InputError
-from featavg.vision.datasets.batches import read_batch
-from featavg.vision.datasets.decode import idx, json_labels, png_rows
+from featavg.datasets.batches import read_batch
+from featavg.datasets.decode import idx, json_labels, png_rows
 
 IMAGES = "train-images-idx3-ubyte"
 

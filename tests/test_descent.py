@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import autograd
 import featavg as fa
-from featavg.trajectory import recorded_steps
+from featavg.training.trajectory import recorded_steps
 
 
 @st.composite

@@ -9,13 +9,13 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import featavg as fa
-from featavg.distance import (
+from featavg.experiments import minvidal
+from featavg.measures.distance import (
     _from_below,
     _in_span,
     distance_to_averaging,
     distance_to_decoupled,
 )
-from featavg.experiments import minvidal
 from featavg.networks import reference
 
 

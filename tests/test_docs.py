@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from documents import OTHERS, ROOT, commands, execute, fenced
-from featavg.cli import build_parser
+from featavg.apps.cli.main import build_parser
 from featavg.experiments import REGISTRY
 
 DOCS = ROOT / "docs"

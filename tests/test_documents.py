@@ -10,7 +10,7 @@ import pytest
 
 import featavg as fa
 from documents import ROOT, blocks, execute
-from featavg.cli import build_parser, main
+from featavg.apps.cli.main import build_parser, main
 from featavg.experiments import REGISTRY
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

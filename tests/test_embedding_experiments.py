@@ -12,7 +12,7 @@ import pytest
 
 import featavg as fa
 from featavg import InputError
-from featavg.cli import main
+from featavg.apps.cli.main import main
 from featavg.experiments import REGISTRY, embedded, figure2_embeddings, figure10, run
 from featavg.vision import backbones, datasets
 from pooled_backbone import stand_in

@@ -276,5 +276,5 @@ def test_a_resnet_is_built_to_fit_its_checkpoint(tmp_path, monkeypatch, images):
 
 
 def test_importing_the_experiments_does_not_import_torch():
-    code = "import sys, featavg.cli; sys.exit('torch' in sys.modules)"
+    code = "import sys, featavg.apps.cli.main; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

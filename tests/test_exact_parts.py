@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 import featavg as fa
 from featavg.robustness.bracket import _ClassScalars
-from featavg.robustness.leastdistance import nearest_point
-from featavg.robustness.pieces import Cap, Pieces
+from featavg.robustness.exact.nearest import nearest_point
+from featavg.robustness.exact.pieces import Cap, Pieces
 from featavg.robustness.view import AttackView
 from zoo import SEEDS, random_multi
 

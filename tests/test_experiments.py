@@ -26,7 +26,7 @@ from featavg.experiments import (
     parameter,
     run,
 )
-from featavg.experiments.store import to_json, write_atomically
+from featavg.lab.run_folder import to_json, write_atomically
 from featavg.paper import figure3_curve
 from featavg.robustness import half_radius
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 import tiny_datasets
-from featavg.cli import main
+from featavg.apps.cli.main import main
 from featavg.vision import curves
 
 TINY = {

@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import nnls
 
 import featavg as fa
-from featavg.kkt import _project
-from featavg.margins import _inverse_loss
+from featavg.measures.kkt import _project
+from featavg.measures.margins import _inverse_loss
 
 
 def problem(kind, seed=0, points=60):

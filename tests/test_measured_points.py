@@ -9,8 +9,8 @@ import pytest
 
 import featavg as fa
 from featavg import InputError
+from featavg.data.law import UnknownLaw
 from featavg.experiments import embedded, figure2_embeddings
-from featavg.law import UnknownLaw
 
 # -- samples of measured points --------------------------------------------------------------------
 

@@ -18,11 +18,11 @@ import uvicorn
 from starlette.testclient import TestClient
 
 import featavg as fa
-from featavg.cli import main
-from featavg.play.desks import Hall
-from featavg.play.server import create_app
-from featavg.play.settings import NETWORKS, Settings
-from featavg.play.workers import Pool, WorkerLostError
+from featavg.apps.cli.main import main
+from featavg.apps.play.server import create_app
+from featavg.apps.play.sessions import Hall
+from featavg.apps.play.settings import NETWORKS, Settings
+from featavg.apps.play.workers import Pool, WorkerLostError
 from play_server import playground
 
 TAB = "0123456789abcdef"
@@ -117,7 +117,7 @@ def test_the_page_knows_every_slider_and_preset(client):
 
 
 def test_only_our_own_files_are_served_and_nothing_may_leave(client):
-    for file in files("featavg.play").joinpath("static").iterdir():
+    for file in files("featavg.apps.play").joinpath("static").iterdir():
         path = "/" if file.name == "index.html" else f"/{file.name}"
         answer = client.get(path)
         assert answer.content == file.read_bytes()
@@ -130,7 +130,7 @@ def test_only_our_own_files_are_served_and_nothing_may_leave(client):
 
 
 def test_the_page_names_no_other_machine():
-    for file in files("featavg.play").joinpath("static").iterdir():
+    for file in files("featavg.apps.play").joinpath("static").iterdir():
         text = file.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
         assert re.findall(r"\b(?:https?|wss?):", text) == [], file.name
 
@@ -262,7 +262,7 @@ def test_a_process_that_dies_is_replaced():
 
 def test_memory_is_shared_out_idle_desks_first(monkeypatch):
     settings = Settings()
-    monkeypatch.setattr("featavg.play.desks._MEMORY", 2.5 * 2 * settings.bytes)
+    monkeypatch.setattr("featavg.apps.play.sessions._MEMORY", 2.5 * 2 * settings.bytes)
 
     async def scenario():
         pool = FakePool()

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import featavg as fa
+from featavg.apps.play.network_run import NetworkRun, Start
+from featavg.apps.play.presets import presets
+from featavg.apps.play.settings import KNOBS, NETWORKS, Settings
 from featavg.experiments import REGISTRY, theorem
-from featavg.play.presets import presets
-from featavg.play.session import NetworkRun, Start
-from featavg.play.settings import KNOBS, NETWORKS, Settings
 
 SMALL = Settings(clusters=4, dim=900, samples=120, width=3, learning_rate=2e-3, steps=60)
 
@@ -223,7 +223,7 @@ def test_whatever_the_sliders_allow_can_be_drawn(extreme, network):
 
 
 def test_a_training_that_computes_for_too_long_is_stopped(monkeypatch):
-    monkeypatch.setattr("featavg.play.session._COMPUTING", 0.0)
+    monkeypatch.setattr("featavg.apps.play.network_run._COMPUTING", 0.0)
     run = NetworkRun(SMALL, "coarse")
     with pytest.raises(fa.InputError, match="training was stopped because it had computed"):
         run.advance(60, seconds=0)

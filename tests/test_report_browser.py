@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from featavg.apps.report.page import write_report
 from featavg.experiments import REGISTRY, run
-from featavg.report.page import write_report
 
 ARTEFACTS = Path(__file__).parent.parent / "artefacts" / "report"
 SCREENS = {"desktop": (1440, 900), "phone": (390, 844)}

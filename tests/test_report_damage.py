@@ -8,8 +8,8 @@ import os
 import pytest
 
 from featavg import cli
-from featavg.report.page import write_report
-from featavg.report.saved import find_runs
+from featavg.apps.report.page import write_report
+from featavg.apps.report.saved import find_runs
 from report_runs import Page, run_folder
 
 

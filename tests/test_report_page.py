@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from featavg import InputError, cli
+from featavg.apps.report import page as page_module
+from featavg.apps.report.images import smallest_image
+from featavg.apps.report.page import write_report
+from featavg.apps.report.rerun import command
+from featavg.apps.report.saved import find_runs
 from featavg.experiments import REGISTRY
-from featavg.experiments.read_views import parsed
-from featavg.experiments.views import Curves, HeatMaps, Line, Matrix, Panel, plain
-from featavg.report import page as page_module
-from featavg.report.images import smallest_image
-from featavg.report.page import write_report
-from featavg.report.rerun import command
-from featavg.report.saved import find_runs
+from featavg.plot.read_views import parsed
+from featavg.plot.views import Curves, HeatMaps, Line, Matrix, Panel, plain
 from report_runs import Page, expectation, run_folder
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>\"'&{{ 7 * 7 }}"

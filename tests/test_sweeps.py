@@ -12,9 +12,9 @@ import pytest
 import featavg as fa
 import sweep_faults as faults
 from featavg import InputError
-from featavg.cli import main
+from featavg.apps.cli.main import main
 from featavg.experiments import REGISTRY, averaging
-from featavg.sweeps import Axis, Design, sweep, workers
+from featavg.lab.sweeps import Axis, Design, sweep, workers
 from sweep_faults import small, stored_rows, tiny
 
 # --- designs
@@ -287,7 +287,15 @@ def test_bad_commands(arguments, message, capsys, tmp_path, monkeypatch):
 
 
 def test_what_is_no_address_is_refused_without_a_word_from_dask(tmp_path):
-    command = [sys.executable, "-m", "featavg.cli", "sweep", "averaging", "--vary", "width=1"]
+    command = [
+        sys.executable,
+        "-m",
+        "featavg.apps.cli.main",
+        "sweep",
+        "averaging",
+        "--vary",
+        "width=1",
+    ]
     done = subprocess.run(
         [*command, "--cluster", "nowhere"],
         cwd=tmp_path,

@@ -17,7 +17,7 @@ import pytest
 import sweep_faults as faults
 from featavg import InputError
 from featavg.experiments import REGISTRY
-from featavg.sweeps import Design, sweep, workers
+from featavg.lab.sweeps import Design, sweep, workers
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask's own are not ours

@@ -13,9 +13,9 @@ import pytest
 
 import sweep_faults as faults
 from featavg import InputError
-from featavg.cli import main
+from featavg.apps.cli.main import main
 from featavg.experiments import averaging
-from featavg.sweeps import Store, engine, sweep
+from featavg.lab.sweeps import Store, engine, sweep
 from sweep_faults import small, stored_rows, tiny
 
 

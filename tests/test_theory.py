@@ -103,7 +103,7 @@ def regime():
 
 def with_run(e, side, **changes):
     run = replace(getattr(e, side).run, **changes)
-    net = fa.trajectory.network_of(run.initial_net, run.sample, run.dual[-1])
+    net = fa.training.trajectory.network_of(run.initial_net, run.sample, run.dual[-1])
     return replace(e, **{side: Learned(replace(run, net=net))})
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from featavg.vision.datasets.catalogue import (
+from featavg.datasets.catalogue import (
     CATALOGUE,
     CIFAR10,
     FASHION_MNIST,

@@ -22,7 +22,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from featavg.experiments import REGISTRY
-from featavg.experiments.store import versions
+from featavg.lab.run_folder import versions
 from featavg.paper import figure3_curve
 
 _MISSING = "not run here"

@@ -19,13 +19,10 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from featavg._checks import InputError
-from featavg.descent import descend
-from featavg.fastforward import fast_forward
-from featavg.kkt import KKTResidual, kkt_residual
-from featavg.law import MultiCluster, UnknownLaw
-from featavg.margins import MarginHistory, Rates, normalized_margin, smoothed_margin
-from featavg.measures import (
+from featavg.data.law import MultiCluster, UnknownLaw
+from featavg.data.sample import Sample
+from featavg.errors import InputError
+from featavg.measures.alignment import (
     alignment,
     averaging_index,
     averaging_index_per_neuron,
@@ -33,8 +30,9 @@ from featavg.measures import (
     equivalent_alignment,
     equivalent_weights,
 )
+from featavg.measures.kkt import KKTResidual, kkt_residual
+from featavg.measures.margins import MarginHistory, Rates, normalized_margin, smoothed_margin
 from featavg.networks import BinaryNet, MultiClassNet, PolynomialNet
-from featavg.rates import stable_learning_rate
 from featavg.robustness import (
     AttackResult,
     Radii,
@@ -47,14 +45,16 @@ from featavg.robustness import (
     robust_curve,
     worst,
 )
-from featavg.sample import Sample
-from featavg.trajectory import Trajectory
+from featavg.training.descent import descend
+from featavg.training.fast_forward import fast_forward
+from featavg.training.learning_rate import stable_learning_rate
+from featavg.training.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from featavg.auditing.audit import audit
     from featavg.auditing.model import audit_model
     from featavg.estimators import AveragingClassifier, DecoupledClassifier
-    from featavg.sweeps import sweep
+    from featavg.lab.sweeps import sweep
 
 __version__ = version("featavg")
 
@@ -106,7 +106,7 @@ _LATER = {
     "DecoupledClassifier": "featavg.estimators",
     "audit": "featavg.auditing.audit",
     "audit_model": "featavg.auditing.model",
-    "sweep": "featavg.sweeps",
+    "sweep": "featavg.lab.sweeps",
 }
 
 

@@ -2,6 +2,6 @@
 
 import sys
 
-from featavg.cli import main
+from featavg.apps.cli.main import main
 
 sys.exit(main())

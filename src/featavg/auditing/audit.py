@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_consistent_length, check_X_y, column_or_1d
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError, IntArray
+from featavg import checks
+from featavg.arrays import FloatArray, IntArray
 from featavg.auditing.geometry import Geometry
 from featavg.auditing.heldout import STRIDE, HeldOut, Network
 from featavg.auditing.labels import check_labels
 from featavg.auditing.verdict import hints, reasons, verdict
+from featavg.errors import InputError
 from featavg.estimators import AveragingClassifier, DecoupledClassifier
 from featavg.estimators.subclasses import STRENGTH
 from featavg.progress import ProgressReporter
@@ -207,9 +208,9 @@ def audit(
     if finer is not None:
         check_labels("subclass", finer)
     check_consistent_length(x, labels, finer)
-    _checks.count("points", points)
-    _checks.count("random_state", random_state, minimum=0)
-    if not 0 < _checks.scale("test_size", test_size) < 1:
+    checks.count("points", points)
+    checks.count("random_state", random_state, minimum=0)
+    if not 0 < checks.scale("test_size", test_size) < 1:
         raise InputError(f"test_size must be between 0 and 1; got {test_size!r}.")
     train, test = _split(labels, finer, test_size, random_state)
     _check_spread(x[train])

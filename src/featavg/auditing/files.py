@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError
+from featavg import checks
+from featavg.arrays import FloatArray
 from featavg.auditing.labels import check_labels
+from featavg.errors import InputError
 
 LARGEST = 4 << 30
 """Bytes of a file, and of what an archive unpacks to, that are read at most."""
@@ -250,7 +251,7 @@ def _table(
         if values is not None:
             check_labels(name, values, place)
     x = x.astype(np.float64 if x.dtype != np.float32 else np.float32)
-    _checks.finite("features", x)
+    checks.finite("features", x)
     return Table(x, y, subclass, label, notes)
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featavg._checks import FloatArray, IntArray
-from featavg.measures import participation
+from featavg.arrays import FloatArray, IntArray
+from featavg.measures.alignment import participation
 
 NOT_ORTHOGONAL, UNBALANCED, OVERLAPPING = 0.3, 3.0, 0.8
 """From these on means are not orthogonal and sizes unbalanced; below, subclasses overlap."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from featavg._checks import FloatArray, IntArray
+from featavg.arrays import FloatArray, IntArray
 from featavg.auditing.geometry import Geometry
 from featavg.estimators.heads import Head
 from featavg.networks.binary import BinaryNet

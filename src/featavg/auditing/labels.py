@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from featavg._checks import InputError
+from featavg.errors import InputError
 
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
@@ -31,7 +31,7 @@ def check_labels(
     --------
     >>> check_labels("y", np.array(["cat", "", "dog"]))
     Traceback (most recent call last):
-    featavg._checks.InputError: y must have a value for every point; got 1 missing, at index 1.
+    featavg.errors.InputError: y must have a value for every point; got 1 missing, at index 1.
     """
     missing = np.flatnonzero(_missing(values))
     if len(missing):

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError, IntArray
+from featavg import checks
+from featavg.arrays import FloatArray, IntArray
 from featavg.auditing.geometry import Geometry, cosines
+from featavg.errors import InputError
 from featavg.estimators.scaling import Scaling
 from featavg.estimators.subclasses import SubclassSearch, given_subclasses
 
@@ -108,7 +109,7 @@ def audit_model(
         if len(names) < 2:
             raise InputError("model must end in two linear layers, or layer must name one.")
         layer = names[-2]
-    _checks.choice("layer", layer, names)
+    checks.choice("layer", layer, names)
     labels = np.asarray(y)
     features = _inputs_of(model, linear[layer], X)
     if len(features) != len(labels):
@@ -118,7 +119,7 @@ def audit_model(
         raise InputError("y must have at least two classes; got one.")
     points = Scaling.of(features).apply(features)
     if subclass is None:
-        rng = np.random.default_rng(_checks.count("random_state", random_state, minimum=0))
+        rng = np.random.default_rng(checks.count("random_state", random_state, minimum=0))
         found = SubclassSearch(points, codes, np.arange(len(points)), classes, rng=rng).find()
     else:
         found = given_subclasses(classes, codes, np.asarray(subclass))

@@ -14,8 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError, IntArray
+from featavg import checks
+from featavg.arrays import FloatArray, IntArray
+from featavg.errors import InputError
 from featavg.estimators.fitting import Fitted, Plan
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.heads import Head, decided
@@ -66,15 +67,15 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return how to train, from the parameters."""
         rate = self.learning_rate
         if isinstance(rate, str):
-            _checks.choice("learning_rate", rate, ("auto",))
+            checks.choice("learning_rate", rate, ("auto",))
         return Plan(
-            learning_rate=None if isinstance(rate, str) else _checks.scale("learning_rate", rate),
-            max_iter=_checks.count("max_iter", self.max_iter),
-            robustness=_checks.scale("robustness", self.robustness, zero=True),
+            learning_rate=None if isinstance(rate, str) else checks.scale("learning_rate", rate),
+            max_iter=checks.count("max_iter", self.max_iter),
+            robustness=checks.scale("robustness", self.robustness, zero=True),
         )
 
     def _fraction(self) -> float:
-        fraction = _checks.scale("validation_fraction", self.validation_fraction)
+        fraction = checks.scale("validation_fraction", self.validation_fraction)
         if not fraction < 1:
             raise InputError(f"validation_fraction must be below 1; got {fraction!r}.")
         return fraction

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featavg import _checks
+from featavg import checks
 from featavg.estimators._base import HeadClassifier
 from featavg.estimators.fitting import Task, fit_head, inner_split
 from featavg.estimators.heads import coarse_head
@@ -96,8 +96,8 @@ class AveragingClassifier(HeadClassifier):
         y : array of shape (points,)
             Their classes.
         """
-        width = _checks.count("width", self.width)
-        scale = _checks.scale("init_scale", self.init_scale)
+        width = checks.count("width", self.width)
+        scale = checks.scale("init_scale", self.init_scale)
         plan, fraction = self._plan(), self._fraction()
         points, codes, rng = self._checked(X, y)
         weights, halves = rng.spawn(2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from featavg._checks import FloatArray, IntArray
+from featavg.arrays import FloatArray, IntArray
 from featavg.estimators.fitting import Plan, Split
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.subclasses import Subclasses, SubclassSearch

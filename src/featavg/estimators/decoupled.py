@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError, IntArray
+from featavg import checks
+from featavg.arrays import FloatArray, IntArray
+from featavg.data.sample import Sample
+from featavg.errors import InputError
 from featavg.estimators._base import HeadClassifier
 from featavg.estimators.choice import Look, choose_subclasses
 from featavg.estimators.fitting import Plan, Split, Task, fit_head, inner_split, measure_frontier
 from featavg.estimators.heads import Head, fine_head
 from featavg.estimators.subclasses import Subclasses, SubclassSearch, given_subclasses
 from featavg.networks.multiclass import READOUTS
-from featavg.sample import Sample
 
 
 class DecoupledClassifier(HeadClassifier):
@@ -106,9 +107,9 @@ class DecoupledClassifier(HeadClassifier):
             Their subclasses; found if not given. A name that occurs in two classes is two
             subclasses.
         """
-        width = _checks.count("width", self.width)
-        scale = _checks.scale("init_scale", self.init_scale)
-        readout = _checks.choice("readout", self.readout, READOUTS)
+        width = checks.count("width", self.width)
+        scale = checks.scale("init_scale", self.init_scale)
+        readout = checks.choice("readout", self.readout, READOUTS)
         plan, fraction = self._plan(), self._fraction()
         points, codes, rng = self._checked(X, y)
         weights, halves, looking = rng.spawn(3)
@@ -147,7 +148,7 @@ class DecoupledClassifier(HeadClassifier):
         rng: np.random.Generator,
     ) -> Subclasses:
         """Find subclasses as `subclasses` says."""
-        largest = _checks.count("max_subclasses", self.max_subclasses)
+        largest = checks.count("max_subclasses", self.max_subclasses)
         if isinstance(self.subclasses, str) and self.subclasses == "auto":
             return choose_subclasses(
                 points, codes, split, self.classes_, look, plan=plan, largest=largest, rng=rng

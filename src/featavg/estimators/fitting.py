@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from featavg._checks import FloatArray, IntArray
+from featavg.arrays import FloatArray, IntArray
+from featavg.data.sample import Sample
 from featavg.estimators.frontier import Frontier, checkpoint_steps, training_path
 from featavg.estimators.heads import Head
 from featavg.estimators.scaling import Scaling
-from featavg.rates import stable_learning_rate
-from featavg.sample import Sample
+from featavg.training.learning_rate import stable_learning_rate
 
 # A group with fewer points than this keeps them all for training.
 _SMALLEST_GROUP = 5

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featavg._checks import FloatArray, IntArray
-from featavg.descent import cheaper_method, descend
+from featavg.arrays import FloatArray, IntArray
+from featavg.data.sample import Sample
 from featavg.networks.base import TwoLayerNet
-from featavg.sample import Sample
+from featavg.training.descent import cheaper_method, descend
 
 _GROWTH = 1.5
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from featavg._checks import FloatArray, IntArray
+from featavg.arrays import FloatArray, IntArray
+from featavg.data.sample import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
-from featavg.robustness.exact import exact_radii
-from featavg.sample import Sample
+from featavg.robustness.exact.certify import exact_radii
 
 MAX_NODES = 10_000
 

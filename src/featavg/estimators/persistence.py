@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featavg._checks import InputError
-from featavg._files import write_atomically
+from featavg.errors import InputError
 from featavg.estimators._base import HeadClassifier
 from featavg.estimators.averaging import AveragingClassifier
 from featavg.estimators.decoupled import DecoupledClassifier
@@ -21,6 +20,7 @@ from featavg.estimators.frontier import Frontier
 from featavg.estimators.heads import Head
 from featavg.estimators.scaling import Scaling
 from featavg.estimators.subclasses import Subclasses
+from featavg.files import write_atomically
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from featavg._checks import FloatArray
+from featavg.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,9 @@ from sklearn import config_context
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from featavg._checks import FloatArray, InputError, IntArray, count
+from featavg.arrays import FloatArray, IntArray
+from featavg.checks import count
+from featavg.errors import InputError
 
 STRENGTH = 0.8
 """Prediction strength from which on clusters count as found (Tibshirani & Walther)."""

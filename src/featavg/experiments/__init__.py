@@ -19,8 +19,8 @@ from featavg.experiments import (
     scaling,
     theorem,
 )
-from featavg.experiments.base import Expectation, Experiment, Outcome, Results, Table, parameter
-from featavg.experiments.runner import Run, run
+from featavg.lab.experiment import Expectation, Experiment, Outcome, Results, Table, parameter
+from featavg.lab.runner import Run, run
 
 REGISTRY: dict[str, Experiment] = {
     experiment.id: experiment

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError
-from featavg.experiments.base import (
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.errors import InputError
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -25,9 +26,9 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.setting import MatrixSetting
-from featavg.experiments.views import HeatMaps, Matrix, View
-from featavg.measures import averaging_index, clean_accuracy, equivalent_alignment
+from featavg.lab.setting import MatrixSetting
+from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
+from featavg.plot.views import HeatMaps, Matrix, View
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
 
@@ -76,7 +77,7 @@ class Ablation:
         centres stay where they are and sigma = alpha / SNR.
         """
         if self.sets == ("noise",):
-            return {"noise": signal / _checks.scale(self.symbol, value)}
+            return {"noise": signal / checks.scale(self.symbol, value)}
         if self.sets == ("samples",) and value.is_integer():
             return {"samples": int(value)}
         return dict.fromkeys(self.sets, value)
@@ -204,7 +205,7 @@ def table(parameters: Parameters, results: Results) -> Table:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the matrix of the first seed at every value: a mean over seeds would look averaged."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     values = list(parameters.settings)
     seeds = len(results["cosines"])

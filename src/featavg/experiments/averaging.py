@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from featavg import _checks
-from featavg.experiments.base import (
+from featavg import checks
+from featavg.data.sample import Sample
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -17,10 +18,9 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.setting import CoarseSetting
-from featavg.measures import alignment, averaging_index, clean_accuracy
+from featavg.lab.setting import CoarseSetting
+from featavg.measures.alignment import alignment, averaging_index, clean_accuracy
 from featavg.robustness import exact_radii
-from featavg.sample import Sample
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,8 +40,8 @@ class Parameters(CoarseSetting):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _checks.count("max_nodes", self.max_nodes)
-        _checks.choice("precision", self.precision, ("float64", "float32"))
+        checks.count("max_nodes", self.max_nodes)
+        checks.choice("precision", self.precision, ("float64", "float32"))
 
 
 DATA_FIELDS = (
@@ -119,7 +119,7 @@ def table(_: Parameters, results: Results) -> Table:
 
 def plot(_: Parameters, results: Results) -> Figure:
     """Draw the cosines of the first seed."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     with plots.style():
         figure, (panel,) = plots.new_figure(6.5, 5.2)

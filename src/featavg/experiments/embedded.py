@@ -21,12 +21,12 @@ from typing import Literal
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError, IntArray
-from featavg.experiments.base import parameter
+from featavg import checks, datasets
+from featavg.arrays import FloatArray, IntArray
+from featavg.data.sample import Sample
+from featavg.errors import InputError
+from featavg.lab.experiment import parameter
 from featavg.progress import wanted
-from featavg.sample import Sample
-from featavg.vision import datasets
 
 DATA = "cifar10"
 CLASS_NAMES = datasets.CATALOGUE[DATA].classes
@@ -58,9 +58,9 @@ class EmbeddedSetting:
     samples: int = parameter(50_000, "n, the number of training images, the first ones")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "samples", _checks.count("samples", self.samples))
+        object.__setattr__(self, "samples", checks.count("samples", self.samples))
         if self.size is not None:
-            object.__setattr__(self, "size", _checks.count("size", self.size))
+            object.__setattr__(self, "size", checks.count("size", self.size))
 
     def load(self, test_samples: int = 0) -> Embedded:
         """Return the embeddings, computing those that are not kept yet."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray
-from featavg.experiments.base import (
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -17,9 +17,9 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.setting import SyntheticSetting
-from featavg.experiments.views import Curves, Line, Mark, Panel, View
+from featavg.lab.setting import SyntheticSetting
 from featavg.networks.base import TwoLayerNet
+from featavg.plot.views import Curves, Line, Mark, Panel, View
 from featavg.robustness import averaged_direction, exact_radii
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Parameters(SyntheticSetting):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "extent", _checks.scale("extent", self.extent))
+        object.__setattr__(self, "extent", checks.scale("extent", self.extent))
 
     @property
     def reach(self) -> float:
@@ -172,7 +172,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the plane and the two directions for both networks, of the first seed."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     titles = (
         "2-class labels: the averaging network",
@@ -193,7 +193,7 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 def _plot_plane(
     axes: Axes, reach: float, plane: FloatArray, exact: FloatArray, colour: str
 ) -> None:
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     ticks = np.linspace(-0.35 * reach, reach, _GRID)
     radius = float(np.linalg.norm(exact))
@@ -231,7 +231,7 @@ def _plot_plane(
 def _plot_lines(
     axes: Axes, parameters: Parameters, lines: dict[str, FloatArray], colour: str
 ) -> None:
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     lengths = np.linspace(0, parameters.reach, _GRID)
     axes.plot(lengths, lines["exact"], color=colour, label="along the exact perturbation")

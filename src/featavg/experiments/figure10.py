@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import BoolArray, FloatArray, InputError, IntArray
+from featavg import checks
+from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.errors import InputError
 from featavg.experiments import embedded
-from featavg.experiments.base import (
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -18,7 +19,7 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.views import HeatMaps, Matrix, View
+from featavg.plot.views import HeatMaps, Matrix, View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,7 @@ class Parameters(embedded.EmbeddedSetting):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "per_class", _checks.count("per_class", self.per_class, minimum=2))
+        object.__setattr__(self, "per_class", checks.count("per_class", self.per_class, minimum=2))
 
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
@@ -104,7 +105,7 @@ def table(_: Parameters, results: Results) -> Table:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the cosines of all pairs of images in the first seed, sorted by class."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     with plots.style():
         figure, panels = plots.new_figure(12.5, 5.2, columns=2)

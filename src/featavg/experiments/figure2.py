@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featavg._checks import FloatArray
-from featavg.experiments.base import Expectation, Experiment, Measurements, Results, Table
-from featavg.experiments.setting import MatrixSetting
-from featavg.experiments.views import HeatMaps, Matrix, View
-from featavg.measures import averaging_index, clean_accuracy, equivalent_alignment
-from featavg.trajectory import Trajectory
+from featavg.arrays import FloatArray
+from featavg.lab.experiment import Expectation, Experiment, Measurements, Results, Table
+from featavg.lab.setting import MatrixSetting
+from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
+from featavg.plot.views import HeatMaps, Matrix, View
+from featavg.training.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -114,7 +114,7 @@ def table(parameters: Parameters, results: Results) -> Table:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the two matrices, averaged over seeds."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     with plots.style():
         figure, panels = plots.new_figure(10, 4.6, columns=2)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError
-from featavg.descent import descend
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.data.sample import Sample
+from featavg.errors import InputError
 from featavg.experiments import embedded
-from featavg.experiments.base import (
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -19,16 +20,16 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.views import Curves, HeatMaps, Line, Matrix, Panel, View
-from featavg.measures import averaging_index, clean_accuracy, equivalent_alignment
+from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.plot.views import Curves, HeatMaps, Line, Matrix, Panel, View
 from featavg.progress import wanted
-from featavg.rates import stable_learning_rate
-from featavg.robustness.exact import exact_radii
+from featavg.robustness.exact.certify import exact_radii
 from featavg.robustness.radii import Radii
-from featavg.sample import Sample
+from featavg.training.descent import descend
+from featavg.training.learning_rate import stable_learning_rate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,10 +60,10 @@ class Parameters(embedded.EmbeddedSetting):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("test_samples", "positive", "width", "fine_width", "steps", "points"):
-            object.__setattr__(self, name, _checks.count(name, getattr(self, name)))
-        object.__setattr__(self, "tolerance", _checks.scale("tolerance", self.tolerance))
+            object.__setattr__(self, name, checks.count(name, getattr(self, name)))
+        object.__setattr__(self, "tolerance", checks.scale("tolerance", self.tolerance))
         for name in ("weight_scale", "bias_scale"):
-            value = _checks.scale(name, getattr(self, name), zero=True)
+            value = checks.scale(name, getattr(self, name), zero=True)
             object.__setattr__(self, name, value)
         if self.points > self.test_samples:
             raise InputError(
@@ -288,7 +289,7 @@ def table(_: Parameters, results: Results) -> Table:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the two matrices, averaged over seeds, and the exact robust accuracy of both heads."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     with plots.style():
         figure, (left, middle, right) = plots.new_figure(15, 4.8, columns=3)

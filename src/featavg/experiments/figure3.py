@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray
-from featavg.experiments.base import (
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -17,10 +17,10 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.setting import SyntheticSetting
-from featavg.experiments.views import Curves, Line, Mark, Panel, View
+from featavg.lab.setting import SyntheticSetting
 from featavg.networks.base import TwoLayerNet
 from featavg.paper import figure3_curve
+from featavg.plot.views import Curves, Line, Mark, Panel, View
 from featavg.robustness import RobustCurve, averaged_direction, half_radius, robust_curve
 from featavg.robustness.radii import relative_gap
 
@@ -64,9 +64,9 @@ class Parameters(SyntheticSetting):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("attack_steps", "restarts"):
-            _checks.count(name, getattr(self, name))
-        _checks.count("radii", self.radii, minimum=2)
-        _checks.scale("radius_step", self.radius_step * self.radii)
+            checks.count(name, getattr(self, name))
+        checks.count("radii", self.radii, minimum=2)
+        checks.scale("radius_step", self.radius_step * self.radii)
 
     @property
     def grid(self) -> FloatArray:
@@ -185,7 +185,7 @@ def table(parameters: Parameters, results: Results) -> Table:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the exact curves beside the paper's, and how much PGD overstates them."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     with plots.style():
         figure, (accuracy, overstated) = plots.new_figure(12, 5.2, columns=2)
@@ -195,7 +195,7 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 
 
 def _plot_accuracy(axes: Axes, parameters: Parameters, results: Results) -> None:
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     k, radii = parameters.clusters, parameters.grid
     plots.band(axes, radii, results["coarse_exact"], label="2-class, exact", color=plots.COARSE)
@@ -233,7 +233,7 @@ def _plot_accuracy(axes: Axes, parameters: Parameters, results: Results) -> None
 
 
 def _plot_overstated(axes: Axes, parameters: Parameters, results: Results) -> None:
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     k, radii = parameters.clusters, parameters.grid
     lines = (

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray, IntArray
-from featavg.experiments.base import (
+from featavg import checks
+from featavg.arrays import FloatArray, IntArray
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -17,14 +17,14 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.views import Curves, Line, Panel, View
 from featavg.paper import figure3_curve
+from featavg.plot.views import Curves, Line, Panel, View
 from featavg.progress import wanted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featavg.vision.datasets import ImageData
+    from featavg.datasets import ImageData
 
 # what the two networks are compared by: the same attack on both, from the weakest to all together
 _COMPARISONS = {
@@ -57,13 +57,13 @@ class Parameters:
     devices: int = parameter(1, "how many GPUs; a CPU is one")
 
     def __post_init__(self) -> None:
-        _checks.choice("split", self.split, ("first-five", "parity"))
-        _checks.choice("network", self.network, ("resnet18", "small-cnn"))
+        checks.choice("split", self.split, ("first-five", "parity"))
+        checks.choice("network", self.network, ("resnet18", "small-cnn"))
         for name in ("width", "attack_images", "radii", "pgd_steps", "minimal_steps", "devices"):
-            _checks.count(name, getattr(self, name))
+            checks.count(name, getattr(self, name))
         if self.train_images is not None:
-            _checks.count("train_images", self.train_images)
-        _checks.scale("radius_step", self.radius_step)
+            checks.count("train_images", self.train_images)
+        checks.scale("radius_step", self.radius_step)
 
     @property
     def positive(self) -> tuple[int, ...]:
@@ -96,7 +96,7 @@ class Fashion(Parameters):
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
     """Train both networks and attack them with every objective."""
-    from featavg.vision.datasets import load
+    from featavg.datasets import load
 
     data = load(parameters.dataset)
     coarse = _one_network(parameters, seed, data, classes=2)
@@ -120,13 +120,13 @@ class _Attacked:
 
 def _one_network(parameters: Parameters, seed: int, data: ImageData, classes: int) -> _Attacked:
     """Train the network on 2 or 10 labels, and attack it."""
+    from featavg.datasets.cache import cache_folder
     from featavg.vision.curves import robust_curves
-    from featavg.vision.datasets.cache import cache_folder
     from featavg.vision.evaluation import outputs
     from featavg.vision.recipes import RECIPES
     from featavg.vision.training import train
 
-    recipe = RECIPES[_checks.choice("recipe", parameters.recipe, tuple(RECIPES))]
+    recipe = RECIPES[checks.choice("recipe", parameters.recipe, tuple(RECIPES))]
     positive = parameters.positive if classes == 10 else (0,)
     count = len(data.train_images) if parameters.train_images is None else parameters.train_images
     images, labels = data.train_images[:count], _labels(parameters, data.train_labels, classes)
@@ -295,7 +295,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the worst curves with the paper's, and how the comparison depends on the attack."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     colours = {"coarse": plots.COARSE, "fine": plots.FINE}
     names = {"coarse": "2-class", "fine": "10-class"}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from featavg import _checks
+from featavg import checks
 from featavg.experiments import theorem
-from featavg.experiments.base import (
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -17,8 +17,8 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.setting import SyntheticSetting
-from featavg.experiments.views import ClaimRow, Claims, View
+from featavg.lab.setting import SyntheticSetting
+from featavg.plot.views import ClaimRow, Claims, View
 from featavg.progress import counted, wanted
 from featavg.theory import LEDGER, Claim, Evidence, Finding, Learned
 from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
@@ -59,13 +59,13 @@ class Parameters:
     radius_samples: int = parameter(100, "fresh points for certified radii")
 
     def __post_init__(self) -> None:
-        _checks.choice("preset", self.preset, PRESETS)
+        checks.choice("preset", self.preset, PRESETS)
         for name in ("test_samples", "radius_samples"):
-            _checks.count(name, getattr(self, name))
-        _checks.count("times", self.times, minimum=3)
-        _checks.scale("tolerance", self.tolerance)
+            checks.count(name, getattr(self, name))
+        checks.count("times", self.times, minimum=3)
+        checks.scale("tolerance", self.tolerance)
         if self.clusters is not None:
-            _checks.count("clusters", self.clusters, minimum=2)
+            checks.count("clusters", self.clusters, minimum=2)
         _ = self.setting  # refuses what cannot be run
 
     @property
@@ -258,7 +258,7 @@ def _row(entry: Entry) -> ClaimRow:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the slack of every claim on a logarithmic axis: right of 1 it holds."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     lines = entries(results)
     colours = {HOLDS: plots.FINE, VIOLATED: plots.COARSE, NOT_STATED: plots.QUIET}

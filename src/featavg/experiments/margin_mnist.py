@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError
-from featavg._files import write_atomically
-from featavg.experiments.base import (
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.errors import InputError
+from featavg.files import write_atomically
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from torch import nn
 
-    from featavg.vision.datasets import ImageData
+    from featavg.datasets import ImageData
     from featavg.vision.models import SmallCNN
     from featavg.vision.recipes import Recipe
     from featavg.vision.training import Trained
@@ -60,13 +61,13 @@ class Parameters:
 
     def __post_init__(self) -> None:
         for name in ("width", "epochs", "batch", "attack_images", "pgd_steps"):
-            _checks.count(name, getattr(self, name))
-        _checks.count("networks", self.networks, minimum=2)
-        _checks.count("radii", self.radii, minimum=2)
+            checks.count(name, getattr(self, name))
+        checks.count("networks", self.networks, minimum=2)
+        checks.count("radii", self.radii, minimum=2)
         if self.train_images is not None:
-            _checks.count("train_images", self.train_images)
+            checks.count("train_images", self.train_images)
         for name in ("learning_rate", "radius_step"):
-            _checks.scale(name, getattr(self, name))
+            checks.scale(name, getattr(self, name))
         if self.epochs < 2 ** (self.networks - 1):
             raise InputError(
                 f"epochs must be at least 2^(networks - 1) = {2 ** (self.networks - 1)} because "
@@ -97,7 +98,7 @@ class Parameters:
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
     """Train one network, and look at it after each milestone."""
-    from featavg.vision.datasets import load
+    from featavg.datasets import load
     from featavg.vision.evaluation import accuracy
 
     data = load("mnist")
@@ -136,7 +137,7 @@ def _longer_and_longer(parameters: Parameters, data: ImageData, seed: int) -> li
     Each has a checkpoint of its own, which begins as a copy of the last: a run that is killed goes
     on where it was.
     """
-    from featavg.vision.datasets.cache import cache_folder
+    from featavg.datasets.cache import cache_folder
     from featavg.vision.training import train
 
     count = len(data.train_images) if parameters.train_images is None else parameters.train_images
@@ -262,7 +263,7 @@ def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw loss and margin over epochs with the talk's, and the robust curves."""
     import matplotlib as mpl
 
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     epochs = results["epochs"].mean(axis=0)
     with plots.style():

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError
-from featavg.experiments.base import (
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.data.law import MultiCluster
+from featavg.data.sample import Sample
+from featavg.errors import InputError
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -18,19 +21,17 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.timelines import Series, through_training
-from featavg.experiments.views import View
-from featavg.fastforward import fast_forward
-from featavg.kkt import kkt_residual
-from featavg.law import MultiCluster
-from featavg.margins import MarginHistory
+from featavg.lab.timelines import Series, through_training
+from featavg.measures.kkt import kkt_residual
+from featavg.measures.margins import MarginHistory
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.plot.views import View
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
-from featavg.sample import Sample
-from featavg.trajectory import Trajectory
+from featavg.training.fast_forward import fast_forward
+from featavg.training.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,14 +69,14 @@ class Parameters:
     radius_samples: int = parameter(100, "fresh points for exact radii")
 
     def __post_init__(self) -> None:
-        _checks.count("clusters", self.clusters, minimum=2)
+        checks.count("clusters", self.clusters, minimum=2)
         for name in ("dim", "samples", "width", "fine_width", "decades", "radius_samples"):
-            _checks.count(name, getattr(self, name))
-        _checks.count("details", self.details, minimum=3)
-        _checks.count("times", self.times, minimum=10)
+            checks.count(name, getattr(self, name))
+        checks.count("details", self.details, minimum=3)
+        checks.count("times", self.times, minimum=10)
         for name in ("learning_rate", "init_scale", "tolerance"):
-            _checks.scale(name, getattr(self, name))
-        _checks.scale("kink", self.kink, zero=True)
+            checks.scale(name, getattr(self, name))
+        checks.scale("kink", self.kink, zero=True)
         if self.learning_rate > 1:
             raise InputError(f"learning_rate must be at most 1; got {self.learning_rate!r}.")
 
@@ -294,7 +295,7 @@ def table(parameters: Parameters, results: Results) -> Table:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw margins, KKT residuals, loss, norm and radii over log-time."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     with plots.style():
         figure, panels = plots.new_figure(14, 7.6, columns=3, rows=2)
@@ -330,7 +331,7 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 def _plot_network(
     panels: list[Axes], series: dict[str, FloatArray], label: str, colour: str
 ) -> None:
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     time = series["log10_time"].mean(axis=0)
     for panel, key, style, text in (

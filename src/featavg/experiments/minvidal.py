@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray
-from featavg.descent import descend
-from featavg.distance import distance_to_averaging, distance_to_decoupled
-from featavg.experiments.base import (
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.data.law import MultiCluster
+from featavg.data.sample import Sample
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -19,15 +19,15 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.timelines import Series, through_training
-from featavg.experiments.views import View
-from featavg.law import MultiCluster
-from featavg.measures import alignment, averaging_index_per_neuron, clean_accuracy
+from featavg.lab.timelines import Series, through_training
+from featavg.measures.alignment import alignment, averaging_index_per_neuron, clean_accuracy
+from featavg.measures.distance import distance_to_averaging, distance_to_decoupled
 from featavg.networks.polynomial import POWERS, PolynomialNet
+from featavg.plot.views import View
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii, minimal_norm
-from featavg.sample import Sample
-from featavg.trajectory import Trajectory
+from featavg.training.descent import descend
+from featavg.training.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,12 +72,12 @@ class Parameters:
     radius_samples: int = parameter(60, "fresh points for radii")
 
     def __post_init__(self) -> None:
-        _checks.choice("trained", self.trained, ("both", "first"))
-        _checks.count("times", self.times, minimum=3)
+        checks.choice("trained", self.trained, ("both", "first"))
+        checks.count("times", self.times, minimum=3)
         for name in ("samples", "width", "steps", "test_samples", "radius_samples"):
-            _checks.count(name, getattr(self, name))
+            checks.count(name, getattr(self, name))
         for name in ("initial_norm", "learning_rate"):
-            _checks.scale(name, getattr(self, name))
+            checks.scale(name, getattr(self, name))
         self.law.clusters  # noqa: B018  a law that cannot be is refused here
 
     @property
@@ -249,7 +249,7 @@ def table(_: Parameters, results: Results) -> Table:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw both distances and the radius over log-time, and the cosines of the first seed."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     with plots.style():
         figure, panels = plots.new_figure(14, 8.6, columns=3, rows=2)
@@ -289,7 +289,7 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 
 def _plot_radius(axes: Axes, results: Results, power: int, colour: str) -> None:
     """Draw the median radius: dashed where it is only what attacks found."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     time = results[f"p{power}_time"][0]
     low, high = results[f"p{power}_radius_lower"], results[f"p{power}_radius"]

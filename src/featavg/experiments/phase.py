@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.errors import InputError
 from featavg.experiments import averaging
-from featavg.experiments.base import (
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from featavg.sweeps.design import Design
+    from featavg.lab.sweeps.design import Design
 
 _SHOWN = ("index", "radius_over_theory")
 
@@ -95,7 +96,7 @@ class Parameters(averaging.Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _checks.count("grid", self.grid, minimum=2)
+        checks.count("grid", self.grid, minimum=2)
         defaults = {f.name: f.default for f in fields(self)}
         for name in self.diagram.varied:
             if getattr(self, name) != defaults[name]:
@@ -107,7 +108,7 @@ class Parameters(averaging.Parameters):
 
 def design(parameters: Parameters, seeds: int) -> Design:
     """Return the grid."""
-    from featavg.sweeps.design import Design
+    from featavg.lab.sweeps.design import Design
 
     diagram = parameters.diagram
     axes = {side.names: side.values(parameters.grid) for side in (diagram.x, diagram.y)}
@@ -175,7 +176,7 @@ def table(parameters: Parameters, results: Results) -> Table:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the averaging index and the radius over the plane, means over seeds."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     titles = {
         "index": "averaging index",
@@ -197,7 +198,7 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 def _map(
     figure: Figure, panel: Axes, parameters: Parameters, values: FloatArray, title: str
 ) -> None:
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     diagram = parameters.diagram
     x, y = (

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray
-from featavg.experiments.base import (
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.data.law import MultiCluster
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -17,11 +18,10 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.fastforward import fast_forward
-from featavg.law import MultiCluster
 from featavg.networks.binary import BinaryNet
 from featavg.progress import counted, wanted
-from featavg.trajectory import Trajectory
+from featavg.training.fast_forward import fast_forward
+from featavg.training.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,12 +46,12 @@ class Parameters:
     points: int = parameter(6, "values in each sweep")
 
     def __post_init__(self) -> None:
-        _checks.count("clusters", self.clusters, minimum=2)
+        checks.count("clusters", self.clusters, minimum=2)
         for name in ("dim", "samples"):
-            _checks.count(name, getattr(self, name))
-        _checks.count("points", self.points, minimum=2)
+            checks.count(name, getattr(self, name))
+        checks.count("points", self.points, minimum=2)
         for name in ("horizon", "tolerance"):
-            _checks.scale(name, getattr(self, name))
+            checks.scale(name, getattr(self, name))
 
     def values(self, sweep: str) -> list[int]:
         """Return the values of what is varied, evenly spaced on a logarithmic axis."""
@@ -159,7 +159,7 @@ def table(_: Parameters, results: Results) -> Table:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the three sweeps on logarithmic axes with the fitted slopes."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     fixed = {
         "clusters": f"d = {parameters.dim:.0e}, n = {parameters.samples}",

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from featavg import _checks
-from featavg._checks import FloatArray
-from featavg.experiments.base import (
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.data.law import MultiCluster
+from featavg.data.sample import Sample
+from featavg.lab.experiment import (
     Expectation,
     Experiment,
     Measurements,
@@ -17,19 +19,17 @@ from featavg.experiments.base import (
     Table,
     parameter,
 )
-from featavg.experiments.setting import TrainedPair
-from featavg.experiments.timelines import Series, through_training
-from featavg.experiments.views import Mark, View
-from featavg.fastforward import fast_forward
-from featavg.law import MultiCluster
-from featavg.measures import clean_accuracy
+from featavg.lab.setting import TrainedPair
+from featavg.lab.timelines import Series, through_training
+from featavg.measures.alignment import clean_accuracy
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.plot.views import Mark, View
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
-from featavg.sample import Sample
 from featavg.theory.evidence import Learned
+from featavg.training.fast_forward import fast_forward
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,18 +90,18 @@ class Parameters:
     radius_samples: int = parameter(60, "fresh points for exact radii")
 
     def __post_init__(self) -> None:
-        _checks.count("clusters", self.clusters, minimum=2)
-        _checks.choice("preset", self.preset, ("theorem", "poster"))
+        checks.count("clusters", self.clusters, minimum=2)
+        checks.choice("preset", self.preset, ("theorem", "poster"))
         for name in ("test_samples", "radius_samples"):
-            _checks.count(name, getattr(self, name))
-        _checks.count("times", self.times, minimum=3)
+            checks.count(name, getattr(self, name))
+        checks.count("times", self.times, minimum=3)
         positive = ["dim_constant", "samples_constant", "width_constant", "rate_constant"]
         for name in (*positive, "init_constant", "horizon", "tolerance"):
-            _checks.scale(name, getattr(self, name))
+            checks.scale(name, getattr(self, name))
         if self.fine_horizon is not None:
-            _checks.scale("fine_horizon", self.fine_horizon)
+            checks.scale("fine_horizon", self.fine_horizon)
         needed = 2.2 * self.samples**2 * np.dtype(self.dtype).itemsize
-        _checks.memory(f"n = {self.samples:,} points and their Gram matrix", needed)
+        checks.memory(f"n = {self.samples:,} points and their Gram matrix", needed)
 
     @property
     def dim(self) -> int:
@@ -281,7 +281,7 @@ def table(parameters: Parameters, results: Results) -> Table:
 
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw what the theorems speak of over log-time, the 2-class network above the other."""
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     with plots.style():
         figure, panels = plots.new_figure(15, 7.6, columns=4, rows=2)
@@ -306,7 +306,7 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 def _plot_network(
     panels: list[Axes], series: dict[str, FloatArray], classes: int, colour: str, radius: float
 ) -> None:
-    from featavg.report import plots
+    from featavg.plot import style as plots
 
     time = np.exp(series["log_time"][0])
     coefficients, shares, activity, robustness = panels

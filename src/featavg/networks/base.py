@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from featavg import _checks
-from featavg._checks import BoolArray, FloatArray, InputError, IntArray
-from featavg.sample import Sample
+from featavg import checks
+from featavg.arrays import BoolArray, FloatArray, IntArray, frozen
+from featavg.data.law import MultiCluster
+from featavg.data.sample import Sample
+from featavg.errors import InputError
 
 if TYPE_CHECKING:
     import torch
@@ -109,7 +111,7 @@ class TwoLayerNet(ABC):
 
     def preactivations(self, x: ArrayLike) -> FloatArray:
         """Return Z = W Xᵀ + b, shape (neurons, points)."""
-        points = _checks.matrix("x", x, columns=self.dim)
+        points = checks.matrix("x", x, columns=self.dim)
         return self.weights @ points.T + self.biases[:, None]
 
     @property
@@ -127,7 +129,18 @@ class TwoLayerNet(ABC):
 
     def outputs(self, x: ArrayLike) -> FloatArray:
         """Return F = A h(W Xᵀ + b), shape (outputs, points)."""
-        return self.second_layer @ self.hidden(self.preactivations(x))
+        return self.outputs_at(self.preactivations(x))
+
+    def outputs_at(self, Z: FloatArray) -> FloatArray:
+        """Return F = A h(Z) at pre-activations Z of shape (..., neurons, points)."""
+        return self.second_layer @ self.hidden(Z)
+
+    def own_clusters(self, law: MultiCluster) -> BoolArray:
+        """Return which clusters each neuron is to learn, shape (neurons, clusters).
+
+        Those of its side; for a network with an output for each cluster, its own alone.
+        """
+        return self.neuron_signs[:, None] == law.signs[None, :]
 
     def score(self, x: ArrayLike) -> FloatArray:
         """Return the binary score of each point, shape (points,); its sign is the decision."""
@@ -156,11 +169,11 @@ class TwoLayerNet(ABC):
         >>> module(torch.tensor([[3.0, 1.0]], dtype=torch.float64)).tolist()
         [[0.0, 2.0]]
         """
-        _checks.choice("outputs", outputs, ("decision", "classes"))
+        checks.choice("outputs", outputs, ("decision", "classes"))
         if outputs == "classes" and len(self.second_layer) == 1:
-            raise _checks.InputError("outputs 'classes' needs a MultiClassNet; got a BinaryNet.")
+            raise InputError("outputs 'classes' needs a MultiClassNet; got a BinaryNet.")
         try:
-            from featavg.vision.export import TorchNet
+            from featavg.networks.torch_net import TorchNet
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 "to_torch needs PyTorch: pip install 'featavg[vision]'."
@@ -201,10 +214,10 @@ class OneOutputNet(TwoLayerNet):
 
 def check_parameters(weights: ArrayLike, biases: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
     """Return read-only weights and biases (zeros if None) of one precision."""
-    W = _checks.matrix("weights", weights)
-    b = np.zeros(len(W), W.dtype) if biases is None else _checks.vector("biases", biases)
+    W = checks.matrix("weights", weights)
+    b = np.zeros(len(W), W.dtype) if biases is None else checks.vector("biases", biases)
     if len(b) != len(W):
         raise InputError(
             f"biases must have one entry for each of the {len(W)} neurons; got {len(b)}."
         )
-    return _checks.frozen(W), _checks.frozen(b.astype(W.dtype, copy=False))
+    return frozen(W), frozen(b.astype(W.dtype, copy=False))

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError, IntArray
+from featavg import checks
+from featavg.arrays import FloatArray, IntArray
+from featavg.data.sample import Sample
+from featavg.errors import InputError
 from featavg.networks.base import OneOutputNet, check_parameters
-from featavg.sample import Sample
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -77,9 +78,9 @@ class BinaryNet(OneOutputNet):
         >>> BinaryNet.init(train, width=3, weight_scale=1e-5, bias_scale=1e-5, rng=rng)
         BinaryNet(3 + 3 neurons, 50 coordinates)
         """
-        width = _checks.count("width", width)
-        weight_scale = _checks.scale("weight_scale", weight_scale, zero=True)
-        bias_scale = _checks.scale("bias_scale", bias_scale, zero=True)
+        width = checks.count("width", width)
+        weight_scale = checks.scale("weight_scale", weight_scale, zero=True)
+        bias_scale = checks.scale("bias_scale", bias_scale, zero=True)
         with np.errstate(over="ignore"):  # what overflows is refused below
             weights = weight_scale * sample.gaussian(2 * width, rng=rng)
             return cls(weights, bias_scale * rng.standard_normal(2 * width))

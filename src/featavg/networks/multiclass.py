@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError, IntArray
+from featavg import checks
+from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.data.law import MultiCluster
+from featavg.data.sample import Sample
+from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet, check_parameters
-from featavg.sample import Sample
 
 READOUTS = ("probability", "argmax")
 
@@ -69,7 +71,7 @@ class MultiClassNet(TwoLayerNet):
         biases: ArrayLike | None = None,
     ) -> None:
         W, b = check_parameters(weights, biases)
-        classes = _checks.count("classes", classes, minimum=2)
+        classes = checks.count("classes", classes, minimum=2)
         if len(W) % classes:
             raise InputError(
                 f"weights must have the same number of rows for each of the {classes} classes; "
@@ -77,8 +79,8 @@ class MultiClassNet(TwoLayerNet):
             )
         object.__setattr__(self, "weights", W)
         object.__setattr__(self, "classes", classes)
-        object.__setattr__(self, "positive", _checks.partition(positive, classes))
-        object.__setattr__(self, "readout", _checks.choice("readout", readout, READOUTS))
+        object.__setattr__(self, "positive", checks.partition(positive, classes))
+        object.__setattr__(self, "readout", checks.choice("readout", readout, READOUTS))
         object.__setattr__(self, "_biases", None if biases is None else b)
 
     @classmethod
@@ -106,14 +108,14 @@ class MultiClassNet(TwoLayerNet):
         >>> MultiClassNet.init(train, width=1, weight_scale=1e-5, rng=rng)
         MultiClassNet(4 classes of 1 neuron, 50 coordinates, probability readout)
         """
-        width = _checks.count("width", width)
-        weight_scale = _checks.scale("weight_scale", weight_scale, zero=True)
+        width = checks.count("width", width)
+        weight_scale = checks.scale("weight_scale", weight_scale, zero=True)
         classes = sample.law.clusters
         with np.errstate(over="ignore"):  # what overflows is refused below
             weights = weight_scale * sample.gaussian(classes * width, rng=rng)
         biases = None
         if bias_scale is not None:
-            bias_scale = _checks.scale("bias_scale", bias_scale, zero=True)
+            bias_scale = checks.scale("bias_scale", bias_scale, zero=True)
             biases = bias_scale * rng.standard_normal(classes * width)
         return cls(weights, classes, sample.law.positive_clusters, readout, biases)
 
@@ -165,6 +167,15 @@ class MultiClassNet(TwoLayerNet):
     def neuron_signs(self) -> IntArray:
         """The side of each neuron's class, shape (k·h,)."""
         return np.repeat(self.class_signs, self.width)
+
+    def own_clusters(self, law: MultiCluster) -> BoolArray:
+        """Return which cluster each neuron is to learn: that of its class."""
+        if law.clusters != self.classes:
+            raise InputError(
+                f"a network of {self.classes} classes must have as many clusters to learn; "
+                f"got {law.clusters}."
+            )
+        return np.repeat(np.eye(self.classes, dtype=bool), self.width, axis=0)
 
     def with_parameters(self, weights: FloatArray, biases: FloatArray) -> MultiClassNet:
         """Return the network with other weights; `biases` must be zero where it has none."""

@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError, IntArray
+from featavg import checks
+from featavg.arrays import FloatArray, IntArray, frozen
+from featavg.data.sample import Sample
+from featavg.errors import InputError
 from featavg.networks.base import OneOutputNet, check_parameters
 from featavg.networks.binary import BinaryNet
-from featavg.sample import Sample
 
 POWERS = (1, 2, 3)
 
@@ -61,15 +62,15 @@ class PolynomialNet(OneOutputNet):
         train_second_layer: bool = True,
     ) -> None:
         W, _ = check_parameters(weights, None)
-        a = _checks.vector("outer", outer, length=len(W))
-        if _checks.count("power", power) not in POWERS:
+        a = checks.vector("outer", outer, length=len(W))
+        if checks.count("power", power) not in POWERS:
             raise InputError(f"power must be 1, 2 or 3; got {power!r}.")
         if not isinstance(train_second_layer, (bool, np.bool_)):
             raise InputError(
                 f"train_second_layer must be True or False; got {train_second_layer!r}."
             )
         object.__setattr__(self, "weights", W)
-        object.__setattr__(self, "outer", _checks.frozen(a.astype(W.dtype, copy=False)))
+        object.__setattr__(self, "outer", frozen(a.astype(W.dtype, copy=False)))
         object.__setattr__(self, "power", int(power))
         object.__setattr__(self, "train_second_layer", bool(train_second_layer))
 
@@ -102,8 +103,8 @@ class PolynomialNet(OneOutputNet):
         >>> bool(np.abs(net.imbalances).max() < 1e-20)
         True
         """
-        width = _checks.count("width", width)
-        weight_scale = _checks.scale("weight_scale", weight_scale, zero=True)
+        width = checks.count("width", width)
+        weight_scale = checks.scale("weight_scale", weight_scale, zero=True)
         with np.errstate(over="ignore"):  # what overflows is refused below
             weights = weight_scale * sample.gaussian(2 * width, rng=rng)
             norms = np.linalg.norm(weights, axis=1) if train_second_layer else 1 / width

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from featavg._checks import FloatArray
+from featavg.arrays import FloatArray
+from featavg.data.sample import Sample
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
-from featavg.sample import Sample
 
 
 def averaging(

@@ -8,7 +8,8 @@ from importlib.resources import files
 
 import numpy as np
 
-from featavg._checks import FloatArray, InputError
+from featavg.arrays import FloatArray
+from featavg.errors import InputError
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from featavg.robustness.attacks import AttackResult, averaged_direction, direction_attack, pgd
 from featavg.robustness.curve import RobustCurve, half_radius, robust_curve, worst
-from featavg.robustness.exact import exact_radii
+from featavg.robustness.exact.certify import exact_radii
 from featavg.robustness.minimal_norm import minimal_norm
 from featavg.robustness.radii import Radii
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featavg import _checks
-from featavg._checks import BoolArray, FloatArray, InputError, IntArray
+from featavg import checks
+from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.data.sample import Sample
+from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness.view import AttackView
-from featavg.sample import Sample
 
 OBJECTIVES = ("readout", "cross-entropy")
 
@@ -93,9 +94,9 @@ def pgd(
     AttackResult(radius 1.5, 1 of 1 points broken)
     """
     points, labels = check_points(net, x, y)
-    radius = _checks.scale("radius", radius, zero=True)
+    radius = checks.scale("radius", radius, zero=True)
     attacker = Pgd(net, points, labels, steps, restarts, objective, fine_labels)
-    success, coordinates = attacker.run(radius, _checks.generator(rng))
+    success, coordinates = attacker.run(radius, checks.generator(rng))
     return AttackResult(radius, success, attacker.view.span.embed(coordinates))
 
 
@@ -112,9 +113,9 @@ class Pgd:
         objective: str,
         fine_labels: ArrayLike | None,
     ) -> None:
-        self._steps = _checks.count("steps", steps)
-        self._restarts = _checks.count("restarts", restarts)
-        self._objective = _checks.choice("objective", objective, OBJECTIVES)
+        self._steps = checks.count("steps", steps)
+        self._restarts = checks.count("restarts", restarts)
+        self._objective = checks.choice("objective", objective, OBJECTIVES)
         self._dim = x.shape[1]
         # as it is: the cross-entropy depends on the scale of the network
         self.view = AttackView.of(net, x, y, scaled=False)
@@ -193,7 +194,7 @@ class Pgd:
             return y
         if fine_labels is None:
             return np.asarray(outputs.argmax(axis=0))
-        return _checks.indices("fine_labels", fine_labels, length=len(y), below=len(outputs))
+        return checks.indices("fine_labels", fine_labels, length=len(y), below=len(outputs))
 
 
 def averaged_direction(sample: Sample) -> FloatArray:
@@ -234,7 +235,7 @@ def direction_attack(
     AttackResult(radius 1.5, 1 of 1 points broken)
     """
     points, labels = check_points(net, x, y)
-    radius = _checks.scale("radius", radius, zero=True)
+    radius = checks.scale("radius", radius, zero=True)
     unit = unit_direction(direction, net.dim)
     wrong = net.predict(points) != labels
     perturbations = -radius * labels[:, None] * unit
@@ -249,13 +250,13 @@ def check_points(net: TwoLayerNet, x: ArrayLike, y: ArrayLike) -> tuple[FloatArr
         raise InputError(
             f"net must be a BinaryNet, a MultiClassNet or a PolynomialNet; got {net!r}."
         )
-    points = _checks.matrix("x", x, columns=net.dim)
-    return points, _checks.signs("y", y, length=len(points))
+    points = checks.matrix("x", x, columns=net.dim)
+    return points, checks.signs("y", y, length=len(points))
 
 
 def unit_direction(direction: ArrayLike, dim: int) -> FloatArray:
     """Return a direction scaled to norm 1."""
-    vector = _checks.vector("direction", direction, length=dim).astype(np.float64)
+    vector = checks.vector("direction", direction, length=dim).astype(np.float64)
     norm = np.linalg.norm(vector)
     if norm == 0:
         raise InputError("direction must not be zero.")

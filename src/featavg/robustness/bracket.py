@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import lambertw, wrightomega
 
-from featavg._checks import FloatArray, IntArray
+from featavg.arrays import FloatArray, IntArray
 from featavg.networks.multiclass import MultiClassNet
 from featavg.robustness.view import AttackView
 

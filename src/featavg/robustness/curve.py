@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featavg import _checks
-from featavg._checks import FloatArray, InputError, IntArray
+from featavg import checks
+from featavg.arrays import FloatArray, IntArray
+from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.progress import counted
 from featavg.robustness.attacks import OBJECTIVES, Pgd, check_points, unit_direction
-from featavg.robustness.exact import exact_radii, refuse_powers
+from featavg.robustness.exact.certify import exact_radii, refuse_powers
 from featavg.robustness.minimal_norm import minimal_norm
 from featavg.robustness.radii import Radii
 
@@ -152,11 +153,11 @@ def robust_curve(
     array([1., 0.])
     """
     points, labels = check_points(net, x, y)
-    grid = _checks.vector("radii", np.atleast_1d(_checks.numbers("radii", radii)))
+    grid = checks.vector("radii", np.atleast_1d(checks.numbers("radii", radii)))
     if (grid < 0).any():
         raise InputError(f"radii must be at least 0; got {grid.min()}.")
-    objective = _checks.choice("objective", objective, OBJECTIVES)
-    method = _applicable(net, _checks.choice("method", method, METHODS))
+    objective = checks.choice("objective", objective, OBJECTIVES)
+    method = _applicable(net, checks.choice("method", method, METHODS))
     if method in ("exact", "bracket"):
         found = exact_radii(net, points, labels, progress=progress)
         return _curve(grid, found, method, "none")
@@ -169,7 +170,7 @@ def robust_curve(
         return RobustCurve(grid, broken_at, np.zeros(len(labels)), method, "none")
     if rng is None:
         raise InputError("method 'pgd' needs rng because it starts at random; got None.")
-    generator = _checks.generator(rng)
+    generator = checks.generator(rng)
     attacker = Pgd(net, points, labels, steps, restarts, objective, fine_labels)
     broken_at = _unbroken(net, points, labels)
     for index in counted(len(grid), "robust curve", enabled=progress):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featavg import _checks
-from featavg._checks import BoolArray, FloatArray, IntArray
+from featavg import checks
+from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness.attacks import check_points
 from featavg.robustness.radii import Radii
@@ -55,8 +55,8 @@ def minimal_norm(
     array([1.4142, 1.4142])
     """
     points, labels = check_points(net, x, y)
-    steps = _checks.count("steps", steps)
-    starts = _checks.count("starts", starts, minimum=0)
+    steps = checks.count("steps", steps)
+    starts = checks.count("starts", starts, minimum=0)
     view = AttackView.of(net, points, labels)
     best = attack_all(view, points, steps, starts)
     return Radii(np.zeros(len(labels)), *best.turning(view, points))

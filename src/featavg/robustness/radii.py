@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featavg._checks import BoolArray, FloatArray
+from featavg.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)

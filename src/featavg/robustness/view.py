@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featavg._checks import BoolArray, FloatArray, InputError, IntArray
+from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 
 # Squares of what is smaller than this, or larger than its inverse, leave what a float can hold.

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from featavg._checks import BoolArray, FloatArray
+from featavg.arrays import BoolArray, FloatArray
+from featavg.data.sample import Sample
 from featavg.networks.multiclass import MultiClassNet
-from featavg.sample import Sample
-from featavg.trajectory import Trajectory
+from featavg.training.trajectory import Trajectory
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from featavg._checks import FloatArray
-from featavg.descent import descend
+from featavg.arrays import FloatArray
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness import exact_radii
 from featavg.theory.claim import Finding, at_least, at_most, both, not_stated
 from featavg.theory.evidence import Evidence, Learned
+from featavg.training.descent import descend
 
 SMALL = 0.1
 """What o(1) is read as."""

@@ -1,4 +1,4 @@
 """What needs PyTorch: the extra `vision`. Nothing else in the package imports it.
 
-The data sets, `featavg.vision.datasets`, do without.
+The data sets, `featavg.datasets`, do without.
 """

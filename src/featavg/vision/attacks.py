@@ -19,8 +19,9 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from featavg import _checks
-from featavg._checks import BoolArray, FloatArray, InputError
+from featavg import checks
+from featavg.arrays import BoolArray, FloatArray
+from featavg.errors import InputError
 from featavg.progress import counted
 from featavg.vision.minimal import descend_norm, follow_boundary, shrink
 from featavg.vision.projection import project_to_ball
@@ -145,8 +146,8 @@ def pgd_l2(
     """
     target = Target.of(model, images, labels, positive)
     settings = PgdSettings(target.objective(objective), checked_radii(radii), steps, restarts, full)
-    _checks.count("seed", seed, minimum=0)
-    size = _checks.count("batch", batch)
+    checks.count("seed", seed, minimum=0)
+    size = checks.count("batch", batch)
     with evaluating(model):
         parts = [
             pgd_batch(target.batch(part * size, size), settings, (seed, part))
@@ -173,8 +174,8 @@ class PgdSettings:
     full: bool
 
     def __post_init__(self) -> None:
-        _checks.count("steps", self.steps)
-        _checks.count("restarts", self.restarts)
+        checks.count("steps", self.steps)
+        checks.count("restarts", self.restarts)
 
 
 def pgd_batch(batch: Batch, settings: PgdSettings, seed: tuple[int, ...]) -> PgdAttack:
@@ -305,9 +306,9 @@ def minimal_l2(
     """
     target = Target.of(model, images, labels, positive)
     target.objective(objective)
-    _checks.count("steps", steps)
-    strides = [2.0**run for run in range(_checks.count("runs", runs))]
-    size = _checks.count("batch", batch)
+    checks.count("steps", steps)
+    strides = [2.0**run for run in range(checks.count("runs", runs))]
+    size = checks.count("batch", batch)
     others = [torch.as_tensor(np.asarray(start)) for start in starts]
     for other in others:
         if other.shape != target.images.shape or other.min() < 0 or other.max() > 1:
@@ -355,7 +356,7 @@ def minimal_batch(
 
 def checked_radii(radii: ArrayLike) -> FloatArray:
     """Return radii in rising order."""
-    grid = _checks.vector("radii", np.atleast_1d(_checks.numbers("radii", radii)))
+    grid = checks.vector("radii", np.atleast_1d(checks.numbers("radii", radii)))
     if not len(grid) or (grid < 0).any():
         raise InputError(f"radii must be at least 0, and one at least; got {grid.tolist()}.")
     return np.sort(grid).astype(np.float64)

@@ -14,7 +14,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from featavg._checks import InputError, indices
+from featavg.checks import indices
+from featavg.errors import InputError
 from featavg.vision.recipes import Recipe
 
 

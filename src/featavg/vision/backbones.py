@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from featavg import _checks
-from featavg._checks import InputError
+from featavg import checks
+from featavg.errors import InputError
 
 BACKBONES = ("efficientnet-lite0", "clip-vit-b32", "resnet18")
 _CLIP = "openai/clip-vit-base-patch32"
@@ -94,11 +94,11 @@ def load_backbone(
         The checkpoint of ``resnet18``, or a folder with ``clip-vit-b32`` as ``transformers``
         saves it.
     """
-    name = _checks.choice("backbone", name, BACKBONES)
+    name = checks.choice("backbone", name, BACKBONES)
     if name == "efficientnet-lite0":
         if checkpoint is not None:
             raise InputError("efficientnet-lite0 comes with its weights and takes no checkpoint.")
-        return _efficientnet(224 if size is None else _checks.count("size", size))
+        return _efficientnet(224 if size is None else checks.count("size", size))
     native = 224 if name == "clip-vit-b32" else None
     if size is not None and size != native:
         raise InputError(f"size must be left out for {name}; got {size!r}.")

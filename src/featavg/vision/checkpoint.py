@@ -19,8 +19,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from featavg._checks import InputError
-from featavg._files import write_atomically
+from featavg.errors import InputError
+from featavg.files import write_atomically
 
 _FORMAT = "featavg training 1"
 

@@ -16,9 +16,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from featavg import _checks
-from featavg._checks import BoolArray, FloatArray, InputError
-from featavg._files import write_atomically
+from featavg import checks
+from featavg.arrays import BoolArray, FloatArray
+from featavg.errors import InputError
+from featavg.files import write_atomically
 from featavg.progress import ProgressReporter
 from featavg.robustness.curve import RobustCurve
 from featavg.vision.attacks import (
@@ -165,11 +166,11 @@ def robust_curves(
         radii=checked_radii(radii).tolist(),
         positive=target.positive,
         objectives=tuple(target.objective(name) for name in chosen),
-        pgd_steps=_checks.count("pgd_steps", pgd_steps),
-        restarts=_checks.count("restarts", restarts),
-        steps=_checks.count("steps", steps),
-        seed=_checks.count("seed", seed, minimum=0),
-        batch=_checks.count("batch", batch),
+        pgd_steps=checks.count("pgd_steps", pgd_steps),
+        restarts=checks.count("restarts", restarts),
+        steps=checks.count("steps", steps),
+        seed=checks.count("seed", seed, minimum=0),
+        batch=checks.count("batch", batch),
     )
     store = None if folder is None else _Store.of(Path(folder), target, settings)
     batches = math.ceil(len(target) / settings.batch)

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 
-from featavg import _checks
-from featavg._checks import InputError
+from featavg import checks
+from featavg.errors import InputError
 from featavg.vision.recipes import Recipe
 
 
@@ -21,7 +21,7 @@ def limited_threads(threads: int | None) -> Iterator[None]:
     """Let PyTorch use so many threads, and afterwards as many as before."""
     before = torch.get_num_threads()
     if threads is not None:
-        torch.set_num_threads(_checks.count("threads", threads))
+        torch.set_num_threads(checks.count("threads", threads))
     try:
         yield
     finally:
@@ -35,7 +35,7 @@ def widest_float(device: torch.device) -> torch.dtype:
 
 def launched_fabric(recipe: Recipe, accelerator: str, devices: int | str, strategy: str) -> Fabric:
     """Return what runs the training, launched."""
-    _checks.choice("strategy", strategy, ("auto", "ddp"))
+    checks.choice("strategy", strategy, ("auto", "ddp"))
     options: dict[str, Any] = {"devices": devices, "precision": recipe.precision}
     try:
         with warnings.catch_warnings():

@@ -13,12 +13,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from featavg._checks import FloatArray, InputError, count
-from featavg._files import write_atomically
+from featavg.arrays import FloatArray
+from featavg.checks import count
+from featavg.datasets.cache import cache_folder
+from featavg.datasets.decode import Bytes
+from featavg.errors import InputError
+from featavg.files import write_atomically
 from featavg.progress import ProgressReporter
 from featavg.vision.backbones import Backbone
-from featavg.vision.datasets.cache import cache_folder
-from featavg.vision.datasets.decode import Bytes
 
 _FORMAT = "featavg embeddings 1"
 _RESIZE = "bicubic"

@@ -6,7 +6,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from featavg import _checks
+from featavg import checks
 from featavg.vision.augmentation import checked, checked_labels
 from featavg.vision.models import memory_format
 
@@ -25,7 +25,7 @@ def outputs(model: nn.Module, images: ArrayLike | Tensor, *, batch: int = 500) -
     batch : int
         Images at a time.
     """
-    _checks.count("batch", batch)
+    checks.count("batch", batch)
     if isinstance(images, Tensor) and images.is_floating_point():
         pixels = images
     else:

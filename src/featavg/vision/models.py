@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from featavg import _checks
+from featavg import checks
 
 _CHANNELS_AT_ONCE = 16
 
@@ -21,7 +21,7 @@ _CHANNELS_AT_ONCE = 16
 @contextmanager
 def _drawn_with(rng: np.random.Generator) -> Iterator[None]:
     """Let PyTorch draw initial weights from `rng`, and leave its global state as it was."""
-    seed = int(_checks.generator(rng).integers(2**63))
+    seed = int(checks.generator(rng).integers(2**63))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
@@ -53,8 +53,8 @@ class ImageClassifier(nn.Module):
 
     def __init__(self, channels: int, classes: int) -> None:
         super().__init__()
-        self.channels = _checks.count("channels", channels)
-        self.classes = _checks.count("classes", classes, minimum=2)
+        self.channels = checks.count("channels", channels)
+        self.classes = checks.count("classes", classes, minimum=2)
         self.register_buffer("mean", torch.zeros(channels, 1, 1))
         self.register_buffer("std", torch.ones(channels, 1, 1))
 
@@ -140,7 +140,7 @@ class ResNet18(ImageClassifier):
         self, width: int = 64, channels: int = 3, classes: int = 10, *, rng: np.random.Generator
     ) -> None:
         super().__init__(channels, classes)
-        w = self.width = _checks.count("width", width)
+        w = self.width = checks.count("width", width)
         with _drawn_with(rng):
             self.stem = nn.Sequential(
                 nn.Conv2d(channels, w, 3, padding=1, bias=False), nn.BatchNorm2d(w), nn.ReLU()
@@ -196,8 +196,8 @@ class SmallCNN(ImageClassifier):
         rng: np.random.Generator,
     ) -> None:
         super().__init__(channels, classes)
-        self.size = _checks.count("size", size, minimum=4)
-        w = self.width = _checks.count("width", width)
+        self.size = checks.count("size", size, minimum=4)
+        w = self.width = checks.count("width", width)
         biases = not homogeneous
         with _drawn_with(rng):
             self.conv1 = nn.Conv2d(channels, w, 5, padding=2)

@@ -8,7 +8,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from featavg import _checks
+from featavg import checks
+from featavg.errors import InputError
 
 SCHEDULES = ("cosine", "constant", "one-cycle", "loss-based")
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
@@ -68,21 +69,21 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Check every setting."""
-        _checks.count("epochs", self.epochs)
-        _checks.count("batch", self.batch)
-        _checks.scale("learning_rate", self.learning_rate)
-        _checks.choice("schedule", self.schedule, SCHEDULES)
-        if _checks.scale("momentum", self.momentum, zero=True) >= 1:
-            raise _checks.InputError(f"momentum must be below 1; got {self.momentum!r}.")
-        _checks.scale("weight_decay", self.weight_decay, zero=True)
-        _checks.count("crop", self.crop, minimum=0)
-        _checks.count("small_epochs", self.small_epochs, minimum=0)
-        _checks.count("small_size", self.small_size)
+        checks.count("epochs", self.epochs)
+        checks.count("batch", self.batch)
+        checks.scale("learning_rate", self.learning_rate)
+        checks.choice("schedule", self.schedule, SCHEDULES)
+        if checks.scale("momentum", self.momentum, zero=True) >= 1:
+            raise InputError(f"momentum must be below 1; got {self.momentum!r}.")
+        checks.scale("weight_decay", self.weight_decay, zero=True)
+        checks.count("crop", self.crop, minimum=0)
+        checks.count("small_epochs", self.small_epochs, minimum=0)
+        checks.count("small_size", self.small_size)
         if not isinstance(self.flip, bool):
-            raise _checks.InputError(f"flip must be True or False; got {self.flip!r}.")
-        _checks.choice("precision", self.precision, PRECISIONS)
+            raise InputError(f"flip must be True or False; got {self.flip!r}.")
+        checks.choice("precision", self.precision, PRECISIONS)
         if self.schedule == "loss-based" and (self.weight_decay or self.momentum):
-            raise _checks.InputError(
+            raise InputError(
                 "weight_decay and momentum must be 0 with the loss-based schedule because its "
                 f"steps grow as the loss falls; got {self.weight_decay!r} and {self.momentum!r}."
             )

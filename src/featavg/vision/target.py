@@ -11,8 +11,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from featavg import _checks
-from featavg._checks import InputError
+from featavg import checks
+from featavg.errors import InputError
 from featavg.vision import objectives
 from featavg.vision.augmentation import checked, checked_labels
 from featavg.vision.models import memory_format
@@ -152,14 +152,14 @@ class Target:
                 f"labels must be the network's own classes, from 0 to {classes - 1}; "
                 f"got {int(own.max())}."
             )
-        return cls(model, pixels, own, _checks.partition(positive, classes), classes)
+        return cls(model, pixels, own, checks.partition(positive, classes), classes)
 
     def __len__(self) -> int:
         return len(self.images)
 
     def objective(self, name: str) -> str:
         """Return the name of an objective."""
-        return _checks.choice("objective", name, objectives.OBJECTIVES)
+        return checks.choice("objective", name, objectives.OBJECTIVES)
 
     def batch(self, first: int, size: int) -> Batch:
         """Return the images from `first` on, at most `size` of them."""
@@ -201,7 +201,7 @@ def _pixels(images: ArrayLike | Tensor) -> Tensor:
         array = np.asarray(images)
         if array.dtype == np.uint8:
             return checked(array)
-        images = torch.from_numpy(np.array(_checks.numbers("images", array)))
+        images = torch.from_numpy(np.array(checks.numbers("images", array)))
     if not images.is_floating_point():
         return checked(images)
     if images.ndim != 4 or 0 in images.shape:

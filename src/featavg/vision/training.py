@@ -15,8 +15,8 @@ from lightning_fabric import Fabric
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from featavg import _checks
-from featavg._checks import InputError
+from featavg import checks
+from featavg.errors import InputError
 from featavg.progress import ProgressReporter
 from featavg.vision.augmentation import Draw, ImagePool, checked, checked_labels
 from featavg.vision.checkpoint import (
@@ -145,7 +145,7 @@ def train(
     """
     pixels = checked(images)
     targets = checked_labels(labels, len(pixels))
-    _checks.count("seed", seed, minimum=0)
+    checks.count("seed", seed, minimum=0)
     path = None if checkpoint is None else writable(Path(checkpoint))
     identity = Identity(
         recipe=recipe.fingerprint,

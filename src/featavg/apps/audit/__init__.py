@@ -1,0 +1,1 @@
+"""The page that an audit leaves behind."""

@@ -1,0 +1,47 @@
+"""`featavg report`: the flags, and what it does with them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def add_parser(commands: Any, command: Callable[[argparse.Namespace], int]) -> None:
+    """Add the command to the subparsers of the command line."""
+    parser = commands.add_parser(
+        "report",
+        help="make one web page of all runs in a folder",
+        description=(
+            "Make one self-contained web page of all runs in a folder: results, figures to play "
+            "with, the claims, and what each was made with. A run that cannot be read is named "
+            "on the page, and the others are shown."
+        ),
+    )
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="the folder (default: runs)",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="what to write (default: report.html in DIR)"
+    )
+    parser.set_defaults(command=command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page, and say what is on it."""
+    from featavg.apps.report.page import write_report
+
+    written = write_report(options.folder, options.out)
+    for folder in written.unreadable:
+        print(f"featavg: {folder.name!r} is not shown: {folder.reason}.", file=sys.stderr)
+    runs = len(written.runs)
+    size = f"{written.size / 1e6:.1f} MB"
+    print(f"{written.path} ({runs} run{'s' if runs != 1 else ''}, {size})")
+    return 0

@@ -1,0 +1,215 @@
+"""`featavg sweep` on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from featavg import checks
+from featavg.errors import InputError
+
+if TYPE_CHECKING:
+    from featavg.lab.experiment import Experiment
+
+_DESCRIPTION = (
+    "Run an experiment over a grid of its parameters, or over random draws, on all cores or on a "
+    "Dask cluster. WHAT is a TOML file with a design, the id of a phase diagram, or the id of any "
+    "experiment together with --vary. Finished runs go to the disk in batches of about two "
+    "seconds; a sweep that was stopped in whatever way continues with the same command. 'featavg "
+    "sweep status DIR' tells how far the sweep in a folder is."
+)
+_EXAMPLES = (
+    "Examples: featavg sweep averaging --vary learning_rate=1e-4:1:20:log --vary width=1,5,10 "
+    "--seeds 3; featavg sweep design.toml --cluster tcp://127.0.0.1:8786; featavg sweep status "
+    "sweeps/averaging. The exit code is 0 if every run is done, 1 if one failed."
+)
+
+
+def add_parser(commands: Any, run: Any) -> None:
+    """Add the command to a parser; `run` is what handles it."""
+    parser = commands.add_parser(
+        "sweep",
+        help="run an experiment over a grid of its parameters, on all cores or a cluster",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("what", nargs="+", metavar="WHAT", help="FILE or ID, or 'status DIR'")
+    parser.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="NAME=VALUES",
+        help="values with commas between them, or LOW:HIGH:COUNT, with :log for even logarithms "
+        "(of a whole number: rounded, each once), or LOW:HIGH with --draws; NAME+NAME sets two "
+        "parameters to the same value",
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="another parameter"
+    )
+    parser.add_argument("--quick", action="store_true", help="start from the quick parameters")
+    parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds of each")
+    parser.add_argument("--draws", type=int, metavar="N", help="random draws, no grid")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="of a Dask scheduler")
+    parser.add_argument("--retry-failed", action="store_true", help="run again what failed")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="the folder (default: sweeps/ID or sweeps/FILE)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.set_defaults(
+        command=run, kept="; what is finished is kept, and the same command continues"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command and return its exit code."""
+    from featavg.lab.sweeps.engine import require, sweep
+
+    require()
+    if options.what[0] == "status":
+        return _status(options)
+    if len(options.what) > 1:
+        raise InputError(f"WHAT must be one file or id; got {' '.join(options.what)}.")
+    what = options.what[0]
+    design = _design(options, what)
+    out = options.out or Path("sweeps") / Path(what).stem
+    sweep(
+        design,
+        out,
+        workers=options.workers,
+        cluster=options.cluster,
+        retry_failed=options.retry_failed,
+        progress=True,
+    )
+    return _tell(design, out, options.json)
+
+
+def _design(options: argparse.Namespace, what: str) -> Any:
+    from featavg.experiments import REGISTRY
+    from featavg.lab.sweeps.design import Design
+
+    if what.endswith(".toml") or Path(what).is_file():
+        numbers = (options.draws, options.seeds)
+        if options.vary or options.set or options.quick or numbers != (None, None):
+            raise InputError("vary, set, draws, seeds and quick must be in the file.")
+        return Design.from_file(Path(what))
+    experiment = REGISTRY[checks.choice("WHAT", what, tuple(REGISTRY))]
+    fixed = {name: _value(text) for name, text in _pairs("set", options.set).items()}
+    if experiment.design is not None:
+        usual = experiment.usual_seeds(options.quick)
+        seeds = usual if options.seeds is None else options.seeds
+        return experiment.design(_own_parameters(experiment, fixed, options), seeds)
+    if not options.vary:
+        raise InputError("vary must be given: what the sweep goes through.")
+    return Design.of(
+        experiment,
+        axes={name: _axis(text) for name, text in _pairs("vary", options.vary).items()},
+        fixed=fixed,
+        quick=options.quick,
+        seeds=1 if options.seeds is None else options.seeds,
+        draws=0 if options.draws is None else checks.count("draws", options.draws),
+    )
+
+
+def _own_parameters(
+    experiment: Experiment, fixed: dict[str, Any], options: argparse.Namespace
+) -> Any:
+    """Return the parameters of an experiment that has a design, such as a phase diagram."""
+    from featavg.lab.sweeps.values import Kinds
+
+    for flag, given in (("vary", bool(options.vary)), ("draws", options.draws is not None)):
+        if given:
+            raise InputError(f"{experiment.id} has axes of its own, so {flag} must not be given.")
+    start = experiment.quick if options.quick else experiment.parameters
+    return replace(start, **Kinds(start).fit_all(fixed))
+
+
+def _pairs(flag: str, texts: list[str]) -> dict[str, str]:
+    pairs = [_pair(flag, text) for text in texts]
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{flag} must name {name} once only; got {' '.join(texts)}.")
+    return dict(pairs)
+
+
+def _pair(flag: str, text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name or not value:
+        raise InputError(f"{flag} must be NAME=VALUE; got {text!r}.")
+    return name.replace("-", "_"), value
+
+
+def _axis(text: str) -> Any:
+    parts = text.split(":")
+    if len(parts) == 1:
+        return [_value(part) for part in text.split(",")]
+    if len(parts) > 4 or (len(parts) == 4 and parts[3] != "log"):
+        raise InputError(f"vary must be a list with commas or LOW:HIGH:COUNT:log; got {text!r}.")
+    axis: dict[str, Any] = {"from": _value(parts[0]), "to": _value(parts[1])}
+    if len(parts) > 2 and parts[2] != "log":
+        axis["count"] = _value(parts[2])
+    return axis | ({"scale": "log"} if parts[-1] == "log" else {})
+
+
+def _value(text: str) -> Any:
+    """Return a number where the text is one, else the text."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text.strip(), text.strip())
+
+
+def _status(options: argparse.Namespace) -> int:
+    from featavg.experiments import REGISTRY
+    from featavg.lab.sweeps.design import Design
+
+    if len(options.what) != 2:
+        raise InputError("status must be followed by the folder of one sweep.")
+    folder = Path(options.what[1])
+    try:
+        about = json.loads((folder / "design.json").read_text(encoding="utf-8"))
+        experiment = REGISTRY[about.pop("experiment")]
+        design = Design.of(experiment, **about)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"DIR must be the folder of a sweep; got {folder}.") from None
+    return _tell(design, folder, options.json)
+
+
+def _tell(design: Any, folder: Path, as_json: bool) -> int:
+    from featavg.lab.run_folder import to_json, versions
+    from featavg.lab.sweeps.store import Store
+
+    store = Store(folder, versions()["source"])
+    store.refresh()
+    tally = store.tally(design.jobs())
+    code = 1 if tally.failed or tally.missing else 0
+    if as_json:
+        print(to_json(vars(tally) | {"folder": str(folder)}).decode(), end="")
+        return code
+    done = _number(tally.done, "run")
+    print(f"{folder}: {done} done, {tally.failed} failed, {tally.missing} missing.")
+    if tally.outdated:
+        verb = "was" if tally.outdated == 1 else "were"
+        print(f"{tally.outdated} of the missing {verb} done by other source code; kept, not mixed.")
+    for name in tally.corrupt:
+        print(f"parts/{name} was damaged, set aside, and its runs count as missing.")
+    errors = [row["error"] for row in store.rows.values() if row["status"] == "failed"]
+    for error in sorted(set(errors))[:5]:
+        print(f"failed, {_number(errors.count(error), 'time')}: {error}")
+    if tally.failed:
+        print(f"'--retry-failed' runs {'it' if tally.failed == 1 else 'these'} again.")
+    if (folder / "results.parquet").exists():
+        print(f"{folder / 'results.parquet'} opens in pandas, polars and DuckDB.")
+    sys.stdout.flush()
+    return code
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,134 @@
+"""`featavg play`: start the playground and open it in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from typing import Any
+
+from featavg.errors import InputError
+
+DEFAULT_PORT = 8080
+
+
+def add_parser(commands: Any) -> None:
+    """Add `play` to the commands."""
+    parser = commands.add_parser(
+        "play",
+        help="open the playground: watch it happen in the browser",
+        description=(
+            "Start the playground, a page on which to set everything, press train and watch: the "
+            "heat map forms, the coefficients grow, the exact robustness curve falls. It runs on "
+            "this machine alone: no request leaves it, and nothing is written. Ctrl-C ends it."
+        ),
+        epilog=(
+            "Examples: featavg play; featavg play --port 9000 --no-open. For a class on the same "
+            "network: featavg play --host 0.0.0.0, and give out the address of this machine; "
+            "there is no password. The address of the page holds the settings: share it. Needs "
+            "the extra: pip install 'featavg[play]'."
+        ),
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="where to listen (default 127.0.0.1, for this machine only)",
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=None,
+        metavar="N",
+        help=f"the port; 0 takes any (default {DEFAULT_PORT}, or any if that is taken)",
+    )
+    parser.add_argument(
+        "--open",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="open the browser (default: on a desktop only)",
+    )
+    parser.set_defaults(command=play)
+
+
+def play(options: argparse.Namespace) -> int:
+    """Serve the playground until Ctrl-C."""
+    try:
+        import uvicorn
+
+        from featavg.apps.play.server import create_app
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.split(".")[0] not in ("starlette", "uvicorn"):
+            raise
+        raise InputError("the playground needs an extra: pip install 'featavg[play]'.") from None
+    listening = _listen(options.host, options.port)
+    address = _address(options.host, listening.getsockname()[1])
+
+    class Announced(uvicorn.Server):
+        """Says where it is once it is there: from then on Ctrl-C is the server's to handle."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if self.should_exit:
+                return
+            print(f"The playground is at {address} (Ctrl-C ends it).", flush=True)
+            if _is_desktop() if options.open is None else options.open:
+                threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.state.hall.close()  # or pages that train would be cut off, with a complaint
+            await super().shutdown(sockets)
+
+    app = create_app(options.host)
+    server = Announced(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+    with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])  # closes everything and hands the signal on
+    print("The playground is closed.", file=sys.stderr)
+    return 0
+
+
+def _listen(host: str, port: int | None) -> socket.socket:
+    """Return a socket that listens; without a port the usual one, or any that is free."""
+    if port is not None and not 0 <= port <= 65535:
+        raise InputError(f"port must be from 0 to 65535; got {port}.")
+    tried = [DEFAULT_PORT, 0] if port is None else [port]
+    for number in tried:
+        try:
+            family, kind, _, _, where = socket.getaddrinfo(
+                host, number, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            listening = socket.socket(family, kind)
+        except OSError as error:
+            raise InputError(f"host must be an address of this machine; got {host!r}.") from error
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(where)
+            listening.listen()  # whoever comes from now on waits until the server is up
+        except OSError as error:
+            listening.close()
+            if number != tried[-1]:
+                continue
+            raise InputError(
+                f"cannot listen on {host} port {number}: {(error.strerror or str(error)).lower()}."
+            ) from error
+        return listening
+    raise AssertionError("the last one either works or raises")
+
+
+def _address(host: str, port: int) -> str:
+    """Return the address to open; a server on all addresses is reached on this machine's own."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104
+    return f"http://{f'[{name}]' if ':' in name and not name.startswith('[') else name}:{port}/"
+
+
+def _is_desktop() -> bool:
+    """Return whether a browser would open where somebody sees it."""
+    if not sys.stdout.isatty() or "SSH_CONNECTION" in os.environ:
+        return False
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,0 +1,193 @@
+"""The processes in which the playground computes.
+
+Python threads would share one core, and a visitor's long computation would hold up the page of
+another. Each process keeps many trainings and works on one for a moment at a time, in the order in
+which it is asked, so that all of them get on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import multiprocessing
+import os
+import signal
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any
+
+from featavg.apps.play.network_run import NetworkRun
+from featavg.apps.play.settings import Settings
+from featavg.errors import InputError
+
+_LARGEST_POOL = 8
+_SLICE = 0.06  # seconds of training before somebody else has a turn
+_RADII_SLICE = 0.3
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+class WorkerLostError(RuntimeError):
+    """A process ended that should not have, and its trainings are gone."""
+
+
+class Worker:
+    """One process, and the thread that talks to it."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1)  # its queue is the order of turns
+        self._start()
+
+    def _start(self) -> None:
+        spawn = multiprocessing.get_context("spawn")
+        self._pipe, theirs = spawn.Pipe()
+        self._process = spawn.Process(target=_work, args=(theirs,), daemon=True)
+        before = {name: os.environ.get(name) for name in _THREADS}
+        os.environ.update(dict.fromkeys(_THREADS, "1"))  # a process is one core's worth of work
+        try:
+            self._process.start()
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+        theirs.close()
+
+    async def call(self, command: str, key: int, *arguments: Any) -> Any:
+        """Have the process do something and return its answer."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._exchange, command, key, *arguments)
+
+    def _exchange(self, *request: Any) -> Any:
+        try:
+            self._pipe.send(request)
+            is_answer, answer = self._pipe.recv()
+        except (EOFError, OSError):
+            self._start()  # for the next one
+            raise WorkerLostError(
+                "the computation was lost because a process of the playground ended; train again."
+            ) from None
+        if is_answer:
+            return answer
+        raise InputError(answer)
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        self._process.terminate()
+        self._process.join()
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._pipe.close()
+
+
+class RemoteRun:
+    """A `NetworkRun` in another process."""
+
+    _keys = itertools.count()
+
+    def __init__(self, worker: Worker, settings: Settings, network: str) -> None:
+        self.network = network
+        self._worker, self._settings, self._key = worker, settings, next(self._keys)
+        self.is_open = False
+
+    async def open(self) -> None:
+        """Draw the points and the network."""
+        self.is_open = True  # from now on there is something to close
+        await self._call("open", self._settings, self.network)
+
+    async def where(self) -> int:
+        """Return the position, the next one where it is between two."""
+        position: int = await self._call("where")
+        return position
+
+    async def advance(self, until: int) -> tuple[int, dict[str, Any]]:
+        """Train for a moment; return the position and what can be seen there."""
+        answer: tuple[int, dict[str, Any]] = await self._call("advance", until)
+        return answer
+
+    async def measure(self) -> dict[str, Any]:
+        """Compute radii for a moment; return what is known."""
+        answer: dict[str, Any] = await self._call("measure")
+        return answer
+
+    async def slice(self, point: int) -> dict[str, Any] | None:
+        """Return the plane through one point."""
+        answer: dict[str, Any] | None = await self._call("slice", point)
+        return answer
+
+    async def close(self) -> None:
+        """Forget it."""
+        if self.is_open:
+            self.is_open = False
+            await self._call("close")
+
+    async def _call(self, command: str, *arguments: Any) -> Any:
+        return await self._worker.call(command, self._key, *arguments)
+
+
+class Pool:
+    """The processes; the two networks of a visitor get different ones."""
+
+    def __init__(self, size: int | None = None) -> None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self._workers = [Worker() for _ in range(size or min(max(cores or 1, 2), _LARGEST_POOL))]
+        self._visitors = itertools.count()
+
+    def runs(self, settings: Settings) -> list[RemoteRun]:
+        """Return a run for each network, not opened yet."""
+        # each visitor begins with another process, because fine labels are more work than coarse
+        first, size = next(self._visitors), len(self._workers)
+        return [
+            RemoteRun(self._workers[(first + i) % size], settings, name)
+            for i, name in enumerate(settings.networks)
+        ]
+
+    def stop(self) -> None:
+        """End all processes."""
+        for worker in self._workers:
+            worker.stop()
+
+
+def _work(pipe: Connection) -> None:
+    """Answer requests until the other end is closed: this is the process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then ends us
+    if hasattr(os, "nice"):
+        os.nice(10)  # the browser of the same machine comes first: it has to show what happens
+    runs: dict[int, NetworkRun] = {}
+    while True:
+        try:
+            request = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = True, _answer(runs, *request)
+        except InputError as error:
+            answer = False, str(error)
+        except MemoryError:
+            answer = False, "this needs more memory than the machine has left; take fewer samples."
+        except Exception:  # an error of ours must not end the trainings of others
+            traceback.print_exc()
+            answer = False, "the playground made a mistake; its terminal says which."
+        pipe.send(answer)
+
+
+def _answer(runs: dict[int, NetworkRun], command: str, key: int, *arguments: Any) -> Any:
+    if command == "open":
+        runs[key] = NetworkRun(*arguments)
+        return None
+    if command == "close":
+        runs.pop(key, None)
+        return None
+    if key not in runs:
+        raise InputError("this training is no longer kept; train again.")
+    run = runs[key]
+    if command == "where":
+        return run.position + run.is_between
+    if command == "advance":
+        run.advance(*arguments, seconds=_SLICE)
+        return run.position, run.snapshot()
+    if command == "measure":
+        return run.measure(seconds=_RADII_SLICE)
+    if command == "slice":
+        return run.slice(*arguments)
+    raise ValueError(f"no such command: {command}")

@@ -1,0 +1,224 @@
+"""The report: every run in a folder as one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup
+
+from featavg.apps.report import wording
+from featavg.apps.report.images import Image, smallest_image
+from featavg.apps.report.rerun import command
+from featavg.apps.report.saved import SavedRun, Unreadable, find_runs, setting_name
+from featavg.errors import InputError
+from featavg.experiments import REGISTRY
+from featavg.files import write_atomically
+from featavg.plot.views import Claims, View, plain
+
+LARGEST_PAGE = 10_000_000
+"""A page has at most so many bytes; figures that do not fit are linked to."""
+
+_SCRIPTS = ("tools.js", "heatmaps.js", "curves.js", "page.js")
+_LISTED = 3
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where a report is, how large, and what it shows."""
+
+    path: Path
+    size: int
+    runs: tuple[SavedRun, ...]
+    unreadable: tuple[Unreadable, ...]
+
+
+def write_report(root: Path, out: Path | None = None) -> Written:
+    """Write the report of all runs in a folder, whole or not at all.
+
+    Paper: none, an extension.
+
+    Parameters
+    ----------
+    root : path
+        The folder that `run` was given as `out`. What it holds is not trusted.
+    out : path, optional
+        The file to write; ``report.html`` in the folder by default.
+    """
+    runs, unreadable = find_runs(root)
+    if not runs and not unreadable:
+        raise InputError(f"DIR must hold runs, as 'featavg run' leaves them; got {root}.")
+    out = root / "report.html" if out is None else out
+    if out.is_dir():
+        raise InputError(f"out must be a file, not a folder; got {out}.")
+    content = page(runs, unreadable, beside=out.parent).encode()
+    write_atomically(out, content)
+    return Written(out, len(content), tuple(runs), tuple(unreadable))
+
+
+def page(runs: Sequence[SavedRun], unreadable: Sequence[Unreadable], *, beside: Path) -> str:
+    """Return the page; its links start from the folder `beside`.
+
+    Figures are put into it in the order of the runs, as long as the page stays small enough.
+    """
+    room = LARGEST_PAGE - len(_render(runs, unreadable, {}, beside).encode())
+    if room < 0:
+        raise InputError(
+            f"a report must be smaller than {LARGEST_PAGE / 1e6:g} MB, so DIR must hold fewer or "
+            f"smaller runs; got {len(runs)}."
+        )
+    images: dict[Path, Image] = {}
+    for run in runs:
+        image = smallest_image(run.folder)
+        needed = 0 if image is None else len(image.source) + 200
+        if image is not None and needed <= room:
+            images[run.folder] = image
+            room -= needed
+    return _render(runs, unreadable, images, beside)
+
+
+def _render(
+    runs: Sequence[SavedRun],
+    unreadable: Sequence[Unreadable],
+    images: Mapping[Path, Image],
+    beside: Path,
+) -> str:
+    drawn: list[View] = []
+    items = [_item(run, images.get(run.folder), beside, drawn) for run in runs]
+    style, script = _asset("page.css"), "\n".join(_asset(name) for name in _SCRIPTS)
+    script = f'"use strict";\n(() => {{\n{script}\n}})();'
+    rows = [row for run in runs for row in run.rows if row.verdict != "reported"]
+    from featavg import __version__
+
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            policy=_policy(style, script),
+            style=Markup(style),  # noqa: S704  ours, as are the scripts
+            script=Markup(script),  # noqa: S704
+            data=_json_for_html(plain(drawn)),
+            runs=items,
+            unreadable=unreadable,
+            version=__version__,
+            totals={
+                "runs": len(runs),
+                "experiments": len({run.experiment for run in runs}),
+                "seconds": sum(run.seconds for run in runs),
+                "asked": len(rows),
+                "holding": sum(row.verdict == "holds" for row in rows),
+            },
+        )
+    )
+
+
+def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -> dict[str, Any]:
+    """Return what the template says of a run; views for scripts to draw are added to `drawn`."""
+    experiment = REGISTRY.get(run.experiment)
+    views = []
+    for view in run.views:
+        if not isinstance(view, Claims):
+            views.append({"index": len(drawn), "title": view.title})
+            drawn.append(view)
+    setting = setting_name(run)
+    differences = [] if setting == "the paper's setting" else _differences(run)
+    return {
+        "run": run,
+        "anchor": f"{run.experiment}-{run.key}",
+        "title": run.experiment if experiment is None else experiment.title,
+        "paper": "an experiment of another version" if experiment is None else experiment.paper,
+        "setting": setting,
+        "which": setting or _some(differences),  # in lists, where an experiment can occur often
+        "differences": differences,
+        "command": command(run),
+        "revision_now": run.revision if experiment is None else experiment.revision,
+        "links": [(name, _address(run.folder / name, beside)) for name in run.files],
+        "image": image,
+        "has_figure": any(name.startswith("figure.") for name in run.files),
+        "drawn": views,
+        "claims": [view for view in run.views if isinstance(view, Claims)],
+        "parameters": _parameters(run),
+    }
+
+
+def _some(differences: list[str]) -> str:
+    """Return the first differences as a short text."""
+    text = ", ".join(differences[:_LISTED])
+    return text if len(differences) <= _LISTED else f"{text}, …"
+
+
+def _differences(run: SavedRun) -> list[str]:
+    experiment = REGISTRY.get(run.experiment)
+    if experiment is None:
+        return []
+    usual = experiment.describe(experiment.parameters)["parameters"]
+    return [
+        f"{name} = {wording.parameter(value)}"
+        for name, value in run.parameters.items()
+        if name not in usual or usual[name] != value
+    ]
+
+
+def _parameters(run: SavedRun) -> list[tuple[str, str, str]]:
+    """Return name, value and meaning of every parameter."""
+    experiment = REGISTRY.get(run.experiment)
+    known = () if experiment is None else fields(experiment.parameters)
+    help_of = {field.name: field.metadata.get("help", "") for field in known}
+    return [
+        (name, wording.parameter(value), help_of.get(name, ""))
+        for name, value in run.parameters.items()
+    ]
+
+
+def _address(path: Path, beside: Path) -> str:
+    """Return the relative address of a file."""
+    relative = Path(os.path.relpath(path.absolute(), beside.absolute()))
+    return quote(relative.as_posix())
+
+
+def _json_for_html(value: Any) -> Markup:
+    """Return JSON that cannot end the element it stands in."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)  # noqa: S704  no sign of HTML is left in it
+
+
+def _policy(style: str, script: str) -> str:
+    """Return the content security policy: our style, our script, pictures inside the page."""
+    hashes = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in (style, script)
+    ]
+    return (
+        f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= wording.FILTERS
+    parts = environment.get_template("parts.html").module
+    for name in ("result", "ledger", "provenance"):
+        environment.globals[name] = getattr(parts, name)
+    return environment
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")

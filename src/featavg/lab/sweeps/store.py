@@ -1,0 +1,196 @@
+"""Where the runs of a sweep are kept: Parquet files that appear whole or not at all.
+
+A finished batch of runs is one file ``parts/<hash of its content>.parquet``. Nothing is ever
+changed in place, so a crash leaves what was there, two processes cannot disturb each other, and a
+file whose content does not have the hash in its name is noticed, set aside and its runs done again.
+``results.parquet`` is all of them in one table, without times: the same bytes however often the
+sweep was interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from featavg.errors import InputError
+from featavg.files import write_atomically
+from featavg.lab.run_folder import to_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from featavg.lab.sweeps.design import Design, Job
+
+_LARGEST_PART = 1 << 30
+_ABOUT = ("id", "seed", "status", "error", "source", "seconds")
+DONE, FAILED = "done", "failed"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How far a sweep is: runs done, failed, still missing, and done by other source code."""
+
+    done: int
+    failed: int
+    missing: int
+    outdated: int
+    corrupt: tuple[str, ...] = ()
+
+
+@dataclass
+class Store:
+    """The folder of one sweep.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    source : str
+        The hash of the source code whose results count; results of other code are kept in their
+        parts and never mixed in.
+    """
+
+    path: Path
+    source: str
+    rows: dict[str, Row] = field(default_factory=dict, init=False)
+    corrupt: list[str] = field(default_factory=list, init=False)
+    _seen: set[str] = field(default_factory=set, init=False)
+    _outdated: set[str] = field(default_factory=set, init=False)
+
+    def open(self, design: Design) -> None:
+        """Make the folder for a design, and clear away what a crash left half written."""
+        about = to_json(design.describe())
+        file = self.path / "design.json"
+        try:
+            if file.exists() and file.read_bytes() != about:
+                raise InputError(
+                    f"out must be the folder of this sweep, and {self.path} holds another; "
+                    "name another folder."
+                )
+            (self.path / "parts").mkdir(parents=True, exist_ok=True)
+            if not file.exists():
+                write_atomically(file, about)
+        except OSError as error:
+            raise InputError(
+                f"out must be a folder that can be written to; got {self.path} ({error.strerror})."
+            ) from None
+
+    def refresh(self) -> None:
+        """Read what has been finished since the last look, also by other processes."""
+        folder = self.path / "parts"
+        names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+        for name in names:
+            if name in self._seen or not name.endswith(".parquet") or name.startswith("."):
+                continue
+            self._seen.add(name)
+            rows = _read(folder / name)
+            if rows is None:
+                self.corrupt.append(name)
+                with contextlib.suppress(OSError):  # a store that can only be read
+                    (folder / name).rename(folder / f"{name}.corrupt")
+                continue
+            self._add(rows)
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Keep finished runs: when this returns they are on the disk."""
+        content = _parquet(rows)
+        name = f"{hashlib.sha256(content).hexdigest()[:32]}.parquet"
+        write_atomically(self.path / "parts" / name, content)
+        self._seen.add(name)
+        self._add(rows)
+
+    def _add(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            if row["source"] != self.source:
+                self._outdated.add(row["id"])
+                continue
+            known = self.rows.get(row["id"])
+            if known is None or known["status"] == FAILED:  # done is final, a failure is not
+                self.rows[row["id"]] = row
+
+    def tally(self, jobs: Sequence[Job]) -> Tally:
+        """Return how far the sweep is."""
+        kept = [self.rows.get(job.id) for job in jobs]
+        done = sum(row is not None and row["status"] == DONE for row in kept)
+        failed = sum(row is not None and row["status"] == FAILED for row in kept)
+        outdated = sum(job.id in self._outdated and job.id not in self.rows for job in jobs)
+        missing = len(jobs) - done - failed
+        return Tally(done, failed, missing, outdated, tuple(self.corrupt))
+
+    def table(self, jobs: Sequence[Job]) -> pa.Table:
+        """Return what is finished, a row for each run, in the order of the design."""
+        import pyarrow as pa
+
+        rows = [self.rows[job.id] for job in jobs if job.id in self.rows]
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        kept = [name for name in columns if name != "seconds"]  # differs every time
+        return pa.table({name: [row.get(name) for row in rows] for name in kept})
+
+    def write_table(self, jobs: Sequence[Job]) -> Path:
+        """Write ``results.parquet`` and return its path."""
+        target = self.path / "results.parquet"
+        write_atomically(target, _bytes(self.table(jobs)))
+        return target
+
+    @contextlib.contextmanager
+    def opened(self, design: Design) -> Iterator[bool]:
+        """Make or read the folder, and say whether no other process is at work on it.
+
+        That is released even by kill -9.
+        """
+        self.open(design)
+        self.refresh()
+        with (self.path / "lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                yield False
+            else:
+                yield True
+
+
+def row_of(job: Job, source: str, seconds: float, **outcome: Any) -> Row:
+    """Return a finished run as a row."""
+    about = {"id": job.id, "seed": job.seed, "source": source, "seconds": seconds}
+    return {**about, **job.varied, "status": DONE, "error": "", **outcome}
+
+
+def _parquet(rows: Sequence[Row]) -> bytes:
+    import pyarrow as pa
+
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return _bytes(pa.table({name: [row.get(name) for row in rows] for name in columns}))
+
+
+def _bytes(table: pa.Table) -> bytes:
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def _read(path: Path) -> list[Row] | None:
+    """Return the rows of a part, or None if it is not what its name says."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        if path.is_symlink() or path.stat().st_size > _LARGEST_PART:
+            return None
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest()[:32] != path.stem:
+            return None
+        # without threads: one that is still there when Python ends aborts the process
+        file = pq.ParquetFile(io.BytesIO(content), pre_buffer=False)
+        rows = file.read(use_threads=False).to_pylist()
+    except (OSError, pa.ArrowException):
+        return None
+    return rows if all(set(_ABOUT) <= set(row) for row in rows) else None

@@ -1,0 +1,224 @@
+"""Margin maximisation: normalised and smoothed margins, and how fast loss and norm move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from featavg.arrays import FloatArray
+from featavg.data.sample import Sample
+from featavg.errors import InputError
+from featavg.networks.base import TwoLayerNet
+from featavg.training.trajectory import Trajectory, check_pair
+
+# log(2), the loss of a point on the boundary: below it in total, every point is fitted.
+_LOG_FITTED = float(np.log(np.log(2)))
+
+
+def normalized_margin(net: TwoLayerNet, sample: Sample) -> float:
+    r"""Return the normalised margin of a network on a sample.
+
+    Paper: none, an extension; the quantity of Lyu and Li (2020).
+
+    .. math:: \gamma(\theta) = \frac{\min_i q_i(\theta)}{\|\theta\|}
+
+    with :math:`q_i = y_i f(x_i)`, or for a multi-class network the output of the own class minus
+    the largest other one, and :math:`\theta` what is trained: the first layer and its biases. The
+    second layer is fixed, so outputs are homogeneous of degree 1 in :math:`\theta`.
+
+    Examples
+    --------
+    >>> from featavg import BinaryNet, MultiCluster
+    >>> train = MultiCluster(clusters=4, dim=100, noise=0).sample(9, rng=np.random.default_rng(0))
+    >>> net = BinaryNet([train.centers[:2].sum(axis=0), train.centers[2:].sum(axis=0)])
+    >>> round(normalized_margin(net, train), 6)               # 100 / 20
+    5.0
+    """
+    check_pair(net, sample)
+    margins = net.margins(net.outputs(sample.x), net.targets(sample))
+    return float(margins.min() / _norm(net))
+
+
+def smoothed_margin(net: TwoLayerNet, sample: Sample) -> float:
+    r"""Return the smoothed normalised margin, which training by gradient flow never decreases.
+
+    Paper: none, an extension; the quantity of Lyu and Li (2020) for the logistic loss.
+
+    .. math:: \tilde\gamma(\theta) = \frac{\ell^{-1}(\mathcal L)}{\|\theta\|}, \qquad
+              \mathcal L = \sum_i \ell(q_i), \qquad \ell(q) = \log(1 + e^{-q}), \qquad
+              \ell^{-1}(u) = -\log(e^u - 1)
+
+    The loss is the sum over the points, not the mean. For a multi-class network :math:`q_i` is
+    the soft margin :math:`-\log \sum_{j \ne y} e^{f_j - f_y}`. With N points and the margin
+    :math:`q_{\min}` of the worst one,
+
+    .. math:: -\log\big((1 + e^{-q_{\min}})^N - 1\big)
+              \;\le\; \tilde\gamma\,\|\theta\| \;\le\; q_{\min}
+
+    (N times the number of other classes for a multi-class network); once the loss is small, the
+    left side is :math:`q_{\min} - \log N`. It is all computed from logarithms, so a loss of
+    :math:`10^{-500}` is as good as any.
+
+    Examples
+    --------
+    >>> from featavg import BinaryNet, MultiCluster
+    >>> train = MultiCluster(clusters=4, dim=100, noise=0).sample(9, rng=np.random.default_rng(0))
+    >>> net = BinaryNet([train.centers[:2].sum(axis=0), train.centers[2:].sum(axis=0)])
+    >>> round(smoothed_margin(net, train), 6)                 # (100 - log 9) / 20
+    4.890139
+    """
+    check_pair(net, sample)
+    log_losses = net.log_losses(net.outputs(sample.x), net.targets(sample))
+    return float(_inverse_loss(logsumexp(log_losses.astype(np.float64))) / _norm(net))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginHistory:
+    r"""The margins of a network along its training.
+
+    Paper: none, an extension; see `normalized_margin` and `smoothed_margin`.
+
+    Attributes
+    ----------
+    log_times : array of shape (times,)
+        The natural logarithms of the recorded times :math:`\eta t`.
+    log_loss : array of shape (times,)
+        The natural logarithm of the *sum* of the losses.
+    norm : array of shape (times,)
+        :math:`\|\theta\|`.
+    normalized, smoothed : array of shape (times,)
+        :math:`\gamma` and :math:`\tilde\gamma`.
+
+    Examples
+    --------
+    >>> from featavg import BinaryNet, MultiCluster, fast_forward
+    >>> rng = np.random.default_rng(0)
+    >>> train = MultiCluster(clusters=2, dim=10**6).sample(40, rng=rng, coordinates="span")
+    >>> net = BinaryNet.init(train, width=2, weight_scale=1e-8, bias_scale=1e-8, rng=rng)
+    >>> run = fast_forward(net, train, learning_rate=1e-12, steps=10**112, tolerance=0.5)
+    >>> history = MarginHistory.of(run)
+    >>> history
+    MarginHistory(50 times, fitted from 5 on, smoothed margin 222.9 -> 504.8)
+    >>> history.largest_decrease
+    0.0
+    >>> rates = history.rates()
+    >>> round(rates.loss, 2)                                  # the loss is of order 1/t
+    -1.0
+    """
+
+    log_times: FloatArray
+    log_loss: FloatArray
+    norm: FloatArray
+    normalized: FloatArray
+    smoothed: FloatArray
+
+    @classmethod
+    def of(cls, run: Trajectory) -> MarginHistory:
+        """Return the margins at every recorded time of a trajectory."""
+        norm = np.array([_norm(run.net_at(index)) for index in range(len(run.log_times))])
+        log_loss = run.log_loss + np.log(len(run.sample))
+        with np.errstate(divide="ignore", invalid="ignore"):  # a network of zeros has no margin
+            normalized = run.margins.min(axis=1) / norm
+            smoothed = _inverse_loss(log_loss) / norm
+        return cls(run.log_times, log_loss, norm, normalized, smoothed)
+
+    def __repr__(self) -> str:
+        fitted = self.fitted
+        if fitted == len(self.log_times):
+            return f"MarginHistory({len(self.log_times)} times, not fitted)"
+        return (
+            f"MarginHistory({len(self.log_times)} times, fitted from {fitted} on, smoothed margin "
+            f"{self.smoothed[fitted]:.4g} -> {self.smoothed[-1]:.4g})"
+        )
+
+    @property
+    def fitted(self) -> int:
+        """The first index from which the sum of the losses stays below log 2, or their number."""
+        above = np.flatnonzero(~(self.log_loss < _LOG_FITTED))
+        return int(above[-1]) + 1 if len(above) else 0
+
+    @property
+    def largest_decrease(self) -> float:
+        """The largest relative decrease of the smoothed margin from one time to the next, or 0.
+
+        Only from `fitted` on: before, the theorem says nothing.
+        """
+        return _largest_decrease(self.smoothed[self.fitted :])
+
+    def rates(self, share: float = 0.5) -> Rates:
+        r"""Fit the rates of loss and norm over the last `share` of log-time since the fit.
+
+        Paper: none, an extension. For outputs of degree L = 1, Lyu and Li (2020) prove
+        :math:`\mathcal L = \Theta(1/t)` and :math:`\|\theta\| = \Theta(\log t)`.
+        """
+        if not 0 < share <= 1:
+            raise InputError(f"share must be above 0 and at most 1; got {share!r}.")
+        fitted = self.fitted
+        log_times = self.log_times[fitted:]
+        if len(log_times):
+            late = log_times >= log_times[-1] - share * (log_times[-1] - log_times[0])
+        if not len(log_times) or late.sum() < 3:
+            raise InputError("rates need at least 3 recorded times after every point is fitted.")
+        x = log_times[late]
+        loss, _ = _line(x, self.log_loss[fitted:][late])
+        norm, deviation = _line(x, self.norm[fitted:][late])
+        return Rates(loss, norm, deviation)
+
+
+@dataclass(frozen=True)
+class Rates:
+    r"""How loss and norm move with log-time, late in training.
+
+    Paper: none, an extension; see `MarginHistory.rates`.
+
+    Attributes
+    ----------
+    loss : float
+        The slope of :math:`\log \mathcal L` in :math:`\log t`; -1 for a loss of order 1/t.
+    norm : float
+        The slope of :math:`\|\theta\|` in :math:`\log t`; :math:`1/\gamma` in the limit.
+    norm_deviation : float
+        The largest distance of the norm from the fitted line, relative to how much it grew.
+
+    Examples
+    --------
+    >>> times = np.linspace(1, 9, 5)
+    >>> rates = MarginHistory(times, -2 - times, 3 * times, 1 / times, 1 / times).rates()
+    >>> round(rates.loss, 6), round(rates.norm, 6), round(rates.norm_deviation, 6)
+    (-1.0, 3.0, 0.0)
+    """
+
+    loss: float
+    norm: float
+    norm_deviation: float
+
+
+def _norm(net: TwoLayerNet) -> float:
+    """Return the norm of what is trained, which is scaled first so that nothing overflows."""
+    parameters = [net.weights.ravel(), net.biases] if net.has_biases else [net.weights.ravel()]
+    theta = np.concatenate(parameters).astype(np.float64)
+    largest = float(np.abs(theta).max())
+    return largest * float(np.linalg.norm(theta / largest)) if largest > 0 else 0.0
+
+
+def _inverse_loss(log_loss: FloatArray) -> FloatArray:
+    """Return the q whose logistic loss has this logarithm: q = -log(exp(exp(log_loss)) - 1)."""
+    s = np.asarray(log_loss, dtype=np.float64)
+    u = np.exp(np.clip(s, -40, None))
+    # e^u - 1 is u for small u, and e^u for large u: neither under- nor overflows
+    middle = -np.log(np.expm1(np.clip(u, None, 40)))
+    return np.where(s < -40, -s, np.where(u > 40, -u, middle))
+
+
+def _largest_decrease(values: FloatArray) -> float:
+    if len(values) < 2:
+        return 0.0
+    return max(0.0, float((1 - values[1:] / values[:-1]).max()))
+
+
+def _line(x: FloatArray, y: FloatArray) -> tuple[float, float]:
+    """Return the slope of the fitted line, and the largest distance relative to the range of y."""
+    slope, start = np.polyfit(x, y, 1)
+    return float(slope), float(np.abs(y - (start + slope * x)).max() / np.ptp(y))

@@ -1,0 +1,198 @@
+"""What a reader can play with: pictures as plain data, saved with a run as ``views.json``.
+
+An experiment that declares `views` says *what* there is to see: matrices, curves, claims. How it
+is drawn is the report's business, which knows these three kinds and no experiment by name.
+`read_views` reads them back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from featavg.arrays import FloatArray
+
+Number = float | None
+"""A number, or None where there is none to show."""
+
+ROLES = ("coarse", "fine", "third", "paper", "quiet")
+DASHES = ("solid", "dashed", "dotted", "dash-dot", "points", "squares")
+SCALES = ("linear", "log")
+
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One heat map: `mean` and `std` over seeds, indexed by frame, row and column."""
+
+    title: str
+    mean: list[list[list[Number]]]
+    std: list[list[list[Number]]] | None = None
+
+    @classmethod
+    def over_seeds(cls, title: str, matrices: ArrayLike) -> Matrix:
+        """Summarise matrices of the shape (seeds, frames, rows, columns)."""
+        stacked = np.asarray(matrices, dtype=np.float64)
+        std = _nested(stacked.std(axis=0, ddof=1)) if len(stacked) > 1 else None
+        return cls(title, _nested(stacked.mean(axis=0)), std)
+
+
+@dataclass(frozen=True)
+class HeatMaps:
+    """Matrices side by side, and a slider where there is more than one frame.
+
+    Attributes
+    ----------
+    rows, columns, value : str
+        What a row, a column and an entry are, in the singular: "centre", "weight", "cosine".
+    low, high : float
+        The ends of the colour scale.
+    frame : str
+        What the slider goes along: "step"; empty where there is one frame.
+    frames : sequence of str
+        The label of each frame.
+    row_names, column_names : sequence of str
+        The name of each row and column; empty where they are numbered from 1.
+    """
+
+    title: str
+    rows: str
+    columns: str
+    value: str
+    panels: Sequence[Matrix]
+    low: float = 0.0
+    high: float = 1.0
+    frame: str = ""
+    frames: Sequence[str] = ("",)
+    row_names: Sequence[str] = ()
+    column_names: Sequence[str] = ()
+    note: str = ""
+    kind: str = field(default="heat-maps", init=False)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve: `mean` over seeds at each x, and the standard deviation where there are several.
+
+    `role` says whose it is and so in which colour it is drawn, `dash` how.
+    """
+
+    label: str
+    x: list[Number]
+    mean: list[Number]
+    std: list[Number] | None = None
+    role: str = "coarse"
+    dash: str = "solid"
+
+    @classmethod
+    def over_seeds(
+        cls, label: str, x: ArrayLike, curves: ArrayLike, role: str, dash: str = "solid"
+    ) -> Line:
+        """Summarise curves of the shape (seeds, points); `x` may have a row for each seed."""
+        y = np.atleast_2d(np.asarray(curves, dtype=np.float64))
+        at = np.asarray(x, dtype=np.float64)
+        at = at.mean(axis=0) if at.ndim == 2 else at
+        with np.errstate(invalid="ignore"):  # what is infinite becomes a gap
+            mean, std = y.mean(axis=0), (y.std(axis=0, ddof=1) if len(y) > 1 else None)
+        return cls(
+            label, _nested(at), _nested(mean), None if std is None else _nested(std), role, dash
+        )
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A line across a panel with its name: at an x, or at a y."""
+
+    label: str
+    at: float
+    axis: str = "x"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves over one pair of axes."""
+
+    title: str
+    y: str
+    lines: Sequence[Line]
+    marks: Sequence[Mark] = ()
+    y_scale: str = "linear"
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Panels over the same x, with one slider that reads all of them off.
+
+    Attributes
+    ----------
+    x : str
+        What the slider goes along: "radius (L2)", "ηt".
+    x_scale : {"linear", "log"}
+        How its axis is drawn.
+    """
+
+    title: str
+    x: str
+    panels: Sequence[Panel]
+    x_scale: str = "linear"
+    start: Number = None
+    note: str = ""
+    kind: str = field(default="curves", init=False)
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """A statement, and what all seeds together say of it."""
+
+    id: str
+    section: str
+    statement: str
+    bound: str
+    reading: str
+    verdict: str
+    measured: Number
+    limit: Number
+    slack: Number
+    violations: int
+    seeds: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """A ledger of claims, to be filtered and sorted."""
+
+    title: str
+    claims: Sequence[ClaimRow]
+    note: str = ""
+    kind: str = field(default="claims", init=False)
+
+
+View = HeatMaps | Curves | Claims
+
+
+def plain(views: Sequence[View]) -> list[dict[str, Any]]:
+    """Return views as what JSON can hold.
+
+    Examples
+    --------
+    >>> line = Line.over_seeds("exact", [0, 1], [[1, 0.5], [1, 0.7]], "coarse")
+    >>> shown = plain([Curves("Robust accuracy", "radius", [Panel("", "accuracy", [line])])])
+    >>> shown[0]["panels"][0]["lines"][0]["mean"]
+    [1.0, 0.6]
+    """
+    return [asdict(view) for view in views]
+
+
+def _nested(values: FloatArray) -> Any:
+    """Return an array as lists of few digits, with None for what is not finite."""
+    if values.ndim > 0:
+        return [_nested(value) for value in values]
+    number = float(values)
+    return float(f"{number:.{_DIGITS}g}") if math.isfinite(number) else None

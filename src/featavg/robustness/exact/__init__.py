@@ -1,0 +1,1 @@
+"""Exact radii by branch and bound."""

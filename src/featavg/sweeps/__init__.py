@@ -1,9 +1,0 @@
-"""Sweeps: many runs of one experiment, on all cores or a cluster, with nothing lost on the way."""
-
-from __future__ import annotations
-
-from featavg.sweeps.design import Axis, Design
-from featavg.sweeps.engine import Progress, sweep
-from featavg.sweeps.store import Store, Tally
-
-__all__ = ["Axis", "Design", "Progress", "Store", "Tally", "sweep"]

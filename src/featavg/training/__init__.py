@@ -1,0 +1,1 @@
+"""Training: rules, and the engine that runs them."""

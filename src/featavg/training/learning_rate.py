@@ -1,0 +1,49 @@
+"""The learning rate that the points themselves suggest."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigvalsh
+
+from featavg.data.sample import Sample
+from featavg.errors import InputError
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.binary import BinaryNet
+from featavg.networks.multiclass import MultiClassNet
+
+
+def stable_learning_rate(net: TwoLayerNet, sample: Sample) -> float:
+    r"""Return a learning rate at which gradient descent is stable on these points.
+
+    Paper: none, an extension; the paper chooses :math:`\eta` for points of norm :math:`\sqrt d`.
+
+    While no activation changes, the outputs are linear in the weights, and the curvature of the
+    mean loss is at most :math:`L = c\,\|A\|^2 \lambda_{\max}(K)/n` with the Gram matrix K of the
+    points (+1 where biases are trained) and c the largest curvature of the loss: 1/4 of the
+    logistic loss (where :math:`\|A\|^2 = 2/m`), 1/2 of the cross-entropy (where it is
+    :math:`1/h`). The rate is
+
+    .. math:: 1/L = \frac{2 \cdot \text{width}}{\lambda_{\max}(K)/n},
+
+    half of what would make it oscillate. Cost: n·d·min(n, d), once.
+
+    Examples
+    --------
+    >>> from featavg import MultiCluster
+    >>> rng = np.random.default_rng(0)
+    >>> train = MultiCluster(clusters=4, dim=400).sample(100, rng=rng)
+    >>> net = MultiClassNet.init(train, width=1, weight_scale=1e-5, rng=rng)
+    >>> round(stable_learning_rate(net, train), 4)
+    0.0143
+    """
+    if not isinstance(net, BinaryNet | MultiClassNet):
+        raise InputError(f"net must be a BinaryNet or a MultiClassNet; got {net!r}.")
+    x = sample.x
+    if net.has_biases:
+        x = np.column_stack([x, np.ones(len(x), x.dtype)])
+    small = x @ x.T if x.shape[0] <= x.shape[1] else x.T @ x
+    last = len(small) - 1
+    largest = float(eigvalsh(small.astype(np.float64), subset_by_index=[last, last])[0]) / len(x)
+    if not largest > 0:
+        raise InputError("sample must have a point that is not zero.")
+    return 2 * net.width / largest

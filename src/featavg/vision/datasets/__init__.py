@@ -1,6 +1,0 @@
-"""The image data sets: found, fetched, checked and read. NumPy only, no PyTorch."""
-
-from featavg.vision.datasets.catalogue import CATALOGUE
-from featavg.vision.datasets.library import ImageData, Place, available, get, load
-
-__all__ = ["CATALOGUE", "ImageData", "Place", "available", "get", "load"]
