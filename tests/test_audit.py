@@ -268,7 +268,7 @@ def test_a_network_of_ours_has_the_same_index_as_a_module(data):
     assert seen.subclasses == {-1: 3, 1: 3}
     # the package's own index, of centred means in place of centres
     centred = Scaling.of(data.x).apply(data.x)
-    measured = fa.Sample.of_points(centred, data.cluster, positive=3)
+    measured = fa.Sample.from_points(centred, data.cluster, positive=3)
     assert seen.averaging_index == pytest.approx(fa.averaging_index(trained, measured))
     assert seen.averaging_index > 0.7
     assert seen.cosines.shape == (6, 6)

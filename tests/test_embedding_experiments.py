@@ -116,7 +116,7 @@ def test_the_index_of_coefficients_is_right_whatever_the_angles_and_norms(rng):
     """Where cosines say something else: centres of unequal norms, some of them nearly parallel."""
     centers = rng.standard_normal((10, 20)) * np.linspace(0.5, 3, 10)[:, None] + 4
     centers[7] = centers[2] + 0.3 * rng.standard_normal(20)
-    features = embedded.centered(fa.Sample.of_points(centers, np.arange(10)))
+    features = embedded.centered(fa.Sample.from_points(centers, np.arange(10)))
     mu = features.centers
     sums = fa.BinaryNet([mu[:5].sum(axis=0), mu[5:].sum(axis=0)])
     index = figure2_embeddings._coefficient_index

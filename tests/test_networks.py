@@ -209,8 +209,8 @@ def test_biases_of_many_classes_are_weights_of_a_constant_coordinate(method):
     rng = np.random.default_rng(0)
     x, cluster = rng.standard_normal((30, 5)), np.arange(30) % 3
     W, b = rng.standard_normal((6, 5)), rng.standard_normal(6)
-    train = fa.Sample.of_points(x, cluster)
-    longer = fa.Sample.of_points(np.column_stack([x, np.ones(30)]), cluster)
+    train = fa.Sample.from_points(x, cluster)
+    longer = fa.Sample.from_points(np.column_stack([x, np.ones(30)]), cluster)
     with_biases = fa.MultiClassNet(W, classes=3, biases=b)
     without = fa.MultiClassNet(np.column_stack([W, b]), classes=3)
     settings = {"learning_rate": 0.1, "steps": 50, "method": method}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from featavg import checks
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.lab.experiment import (
     Expectation,
     Experiment,

@@ -9,7 +9,7 @@ import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.experiments import embedded
 from featavg.lab.experiment import (
@@ -194,7 +194,7 @@ def _coefficient_index(net: TwoLayerNet, features: Sample) -> float:
     coefficients = net.weights.astype(np.float64) @ np.linalg.pinv(
         features.centers.astype(np.float64), rcond=1e-6
     )
-    axes = Sample.of_points(
+    axes = Sample.from_points(
         np.eye(CLASSES), np.arange(CLASSES), positive=features.law.positive_clusters
     )
     return averaging_index(net.with_parameters(coefficients, np.zeros(len(coefficients))), axes)

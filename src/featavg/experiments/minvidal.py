@@ -9,8 +9,8 @@ import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray
-from featavg.data.law import MultiCluster
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
+from featavg.data.multicluster import MultiCluster
 from featavg.lab.experiment import (
     Expectation,
     Experiment,

@@ -8,8 +8,8 @@ import numpy as np
 
 from featavg import checks
 from featavg.arrays import BoolArray
-from featavg.data.law import MultiCluster
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
+from featavg.data.multicluster import MultiCluster
 from featavg.errors import InputError
 from featavg.lab.experiment import parameter
 from featavg.networks.base import TwoLayerNet

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from featavg.arrays import BoolArray, FloatArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.networks.multiclass import MultiClassNet
 from featavg.training.trajectory import Trajectory
 

@@ -13,7 +13,7 @@ import numpy as np
 from featavg.apps.play.pictures import rounded, slice_through, snapshot
 from featavg.apps.play.settings import TEST_POINTS, Settings
 from featavg.arrays import FloatArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet

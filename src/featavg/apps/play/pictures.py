@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from featavg.arrays import FloatArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.measures.alignment import (
     alignment,

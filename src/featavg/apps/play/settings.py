@@ -11,7 +11,7 @@ import numpy as np
 
 from featavg import checks
 from featavg.arrays import IntArray
-from featavg.data.law import MultiCluster
+from featavg.data.multicluster import MultiCluster
 from featavg.errors import InputError
 from featavg.lab.setting import SyntheticSetting
 from featavg.training.trajectory import recorded_steps
