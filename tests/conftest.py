@@ -2,15 +2,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import featavg as fa
-import tiny_datasets
 from featavg.datasets.catalogue import CATALOGUE
+from support import FILES, tiny_datasets
 
 
 @pytest.fixture
@@ -71,7 +70,7 @@ def cache(empty_cache, tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def images():
     """Real images of CIFAR-10, shape (60, 3, 32, 32): six of each class, class after class."""
-    rows = np.asarray(Image.open(Path(__file__).parent / "data" / "embeddings" / "images.png"))
+    rows = np.asarray(Image.open(FILES / "embeddings" / "images.png"))
     return np.ascontiguousarray(rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2))
 
 
