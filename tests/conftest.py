@@ -24,6 +24,26 @@ def small_train() -> fa.Sample:
     return law.sample(60, rng=np.random.default_rng(1))
 
 
+@pytest.fixture
+def measured(rng):
+    """Correlated centres of unequal norms, more clusters on one side, clusters of unequal size."""
+    cluster = np.array([0, 2, 1, 2, 2, 0, 3, 1, 2, 3, 0, 3])
+    centers = rng.standard_normal((4, 6)) * [[1], [2], [3], [4]] + 5
+    return centers[cluster] + rng.standard_normal((12, 6)), cluster
+
+
+@pytest.fixture(scope="session")
+def six_clusters() -> fa.Sample:
+    """Points of the paper's law, to be audited."""
+    return fa.MultiCluster(clusters=6, dim=600).sample(400, rng=np.random.default_rng(0))
+
+
+@pytest.fixture(scope="session")
+def audited(six_clusters):
+    """The audit of these points."""
+    return fa.audit(six_clusters.x, six_clusters.y)
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Debian's Chromium, driven by Playwright; `make test` sees to it that it is there."""

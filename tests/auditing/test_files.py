@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import pickle
 import re
 
@@ -8,22 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import featavg as fa
 from featavg import InputError
 from featavg.apps.cli.main import main
 from featavg.auditing.files import read
 
 
-@pytest.fixture(scope="module")
-def data():
-    law = fa.MultiCluster(clusters=6, dim=600)
-    return law.sample(400, rng=np.random.default_rng(0))
-
-
 @pytest.fixture
-def files(tmp_path, data):
+def files(tmp_path, six_clusters):
     """The same points and labels in every form."""
-    x, y = data.x[:40, :3], np.where(data.y[:40] > 0, "cat", "dog")
+    x, y = six_clusters.x[:40, :3], np.where(six_clusters.y[:40] > 0, "cat", "dog")
     frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(label=y)
     frame.to_csv(tmp_path / "p.csv", index=False)
     frame.to_parquet(tmp_path / "p.parquet")
@@ -34,10 +26,10 @@ def files(tmp_path, data):
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet", "p.npz", "X_train.npy"])
-def test_every_form_gives_the_same(name, files, data):
+def test_every_form_gives_the_same(name, files, six_clusters):
     table = read(files / name)
-    np.testing.assert_allclose(table.x, data.x[:40, :3])
-    assert table.y.tolist() == ["cat" if y > 0 else "dog" for y in data.y[:40]]
+    np.testing.assert_allclose(table.x, six_clusters.x[:40, :3])
+    assert table.y.tolist() == ["cat" if y > 0 else "dog" for y in six_clusters.y[:40]]
     assert table.subclass is None
 
 
@@ -186,18 +178,3 @@ def test_messages_list_the_last_columns_and_no_name_twice(tmp_path):
     np.save(tmp_path / "X.npy", np.ones((2, 2)))
     with pytest.raises(InputError, match=r"looked for y.npy, X_y.npy\."):
         read(tmp_path / "X.npy")
-
-
-def test_the_command_says_what_it_left_out(tmp_path, capsys):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(40, 2)) * [1, 1000], columns=["a", "b"])
-    frame.assign(y=["u", "v"] * 20).to_csv(tmp_path / "p.csv")
-    assert main(["audit", str(tmp_path / "p.csv"), "--points", "5"]) == 0
-    printed = capsys.readouterr().out
-    hints = json.loads((tmp_path / "p-audit" / "audit.json").read_text())["hints"]
-    assert len(hints) == 2
-    text = (tmp_path / "p-audit" / "audit.html").read_text()
-    for words in ("only numbers the rows and is left out", "have very different scales"):
-        assert words in " ".join(printed.split())
-        assert words in text
-        assert any(words in hint for hint in hints)

@@ -54,15 +54,6 @@ def test_the_orientation_of_the_centres_is_random(rng):
     assert stats.kstest(first[:, 3] ** 2 / 8, stats.beta(0.5, 3.5).cdf).pvalue > 1e-3
 
 
-def test_fresh_points_share_the_centres_and_nothing_else(small_train, rng):
-    fresh = small_train.fresh(500, rng=rng)
-    assert fresh.centers is small_train.centers or np.shares_memory(
-        fresh.centers, small_train.centers
-    )
-    assert fresh.x.shape == (500, 40)
-    assert not np.isin(fresh.x[:, 0], small_train.x[:, 0]).any()
-
-
 def test_partition_forms_are_one_law():
     assert fa.MultiCluster(4, 10, positive=2) == fa.MultiCluster(4, 10, positive=[1, 0])
     assert fa.MultiCluster(4, 10) == fa.MultiCluster(4, 10, positive=2)
@@ -75,13 +66,6 @@ def test_single_precision_all_the_way(rng):
     assert {a.dtype for a in (sample.x, sample.centers, sample.gram)} == {np.dtype("float32")}
     assert sample.fresh(3, rng=rng).x.dtype == np.float32
     assert sample.gaussian(3, rng=rng).dtype == np.float32
-
-
-def test_points_are_read_only_because_the_gram_matrix_is_kept(small_train):
-    assert small_train.gram is small_train.gram
-    np.testing.assert_allclose(small_train.gram, small_train.x @ small_train.x.T)
-    with pytest.raises(ValueError, match="read-only"):
-        small_train.x[0, 0] = 1
 
 
 @pytest.mark.parametrize(
@@ -110,33 +94,3 @@ def test_bad_laws_are_refused_in_one_sentence(arguments, message):
         fa.MultiCluster(**({"clusters": 4, "dim": 50} | arguments))
     assert str(caught.value).count("\n") == 0
     assert str(caught.value).endswith(".")
-
-
-def test_bad_samples_are_refused(small_train, rng):
-    with pytest.raises(fa.InputError, match="rng must be a numpy Generator.*got 0"):
-        small_train.law.sample(10, rng=0)
-    with pytest.raises(fa.InputError, match="size must be"):
-        small_train.law.sample(0, rng=rng)
-    with pytest.raises(fa.InputError, match="dtype must be one of 'float64', 'float32'"):
-        small_train.law.sample(10, rng=rng, dtype="float16")
-    with pytest.raises(fa.InputError, match=r"would need 8,000.0 GB of memory"):
-        fa.MultiCluster(clusters=2, dim=10**12).sample(1, rng=rng, coordinates="ambient")
-
-    def rebuilt(**changes):
-        names = ("law", "centers", "x", "y", "cluster", "noise_norms")
-        return fa.Sample(**({n: getattr(small_train, n) for n in names} | changes))
-
-    spoilt = small_train.x.copy()
-    spoilt[2, 3] = np.nan
-    with pytest.raises(fa.InputError, match=r"x must be finite; got nan at index \(2, 3\)"):
-        rebuilt(x=spoilt)
-    with pytest.raises(fa.InputError, match="y must hold one label for each of the 60 points"):
-        rebuilt(y=small_train.y[:-1])
-    with pytest.raises(fa.InputError, match="y must be the side of each point's cluster"):
-        rebuilt(y=-small_train.y)
-    with pytest.raises(fa.InputError, match="centers must have 40 columns"):
-        rebuilt(centers=small_train.centers[:, :-1])
-    with pytest.raises(fa.InputError, match="centers must have one row for each of the 5"):
-        rebuilt(centers=small_train.centers[:-1])
-    with pytest.raises(fa.InputError, match="cluster must hold whole numbers from 0 to 4"):
-        rebuilt(cluster=small_train.cluster + 5)

@@ -1,8 +1,6 @@
-"""Samples of measured points, and the learning rate for them."""
+"""Samples of the law, and of points that were measured."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,17 +8,6 @@ import pytest
 import featavg as fa
 from featavg import InputError
 from featavg.data.law import UnknownLaw
-from featavg.experiments import embedded, figure2_embeddings
-
-# -- samples of measured points --------------------------------------------------------------------
-
-
-@pytest.fixture
-def measured(rng):
-    """Correlated centres of unequal norms, more clusters on one side, clusters of unequal size."""
-    cluster = np.array([0, 2, 1, 2, 2, 0, 3, 1, 2, 3, 0, 3])
-    centers = rng.standard_normal((4, 6)) * [[1], [2], [3], [4]] + 5
-    return centers[cluster] + rng.standard_normal((12, 6)), cluster
 
 
 def test_a_sample_of_points_has_class_means_and_residuals(measured):
@@ -99,59 +86,47 @@ def test_what_cannot_be_a_sample_is_refused(measured, rng):
         sample.law.sample(3, rng=rng)
 
 
-def test_the_index_cannot_tell_correlated_centres_apart_until_they_are_centred():
-    """What the docstring says: 0.92 for a weight along one of five centres of cosine 0.75."""
-    common, own = np.sqrt(0.75), 0.5
-    centers = np.hstack([np.full((10, 1), common), own * np.eye(10)])
-    sample = fa.Sample.of_points(centers, np.arange(10))
-    one = fa.MultiClassNet(centers, 10)
-    assert fa.averaging_index(one, sample) == pytest.approx(0.916, abs=0.001)
-    features = embedded.centered(sample)
-    assert fa.averaging_index(fa.MultiClassNet(features.centers, 10), features) == 0
-    sides = [features.centers[:5].sum(axis=0), features.centers[5:].sum(axis=0)]
-    assert fa.averaging_index(fa.BinaryNet(sides), features) == pytest.approx(1)
+def test_fresh_points_share_the_centres_and_nothing_else(small_train, rng):
+    fresh = small_train.fresh(500, rng=rng)
+    assert fresh.centers is small_train.centers or np.shares_memory(
+        fresh.centers, small_train.centers
+    )
+    assert fresh.x.shape == (500, 40)
+    assert not np.isin(fresh.x[:, 0], small_train.x[:, 0]).any()
 
 
-# -- the learning rate -----------------------------------------------------------------------------
+def test_points_are_read_only_because_the_gram_matrix_is_kept(small_train):
+    assert small_train.gram is small_train.gram
+    np.testing.assert_allclose(small_train.gram, small_train.x @ small_train.x.T)
+    with pytest.raises(ValueError, match="read-only"):
+        small_train.x[0, 0] = 1
 
 
-def test_at_the_stable_rate_the_loss_never_rises_while_no_activation_changes(rng):
-    """Positive points and weights: every neuron sees every point, and the outputs are linear."""
-    x = np.abs(rng.standard_normal((40, 8))) + 1
-    sample = fa.Sample.of_points(x, np.arange(40) % 4)
-    for net in (fa.BinaryNet(np.ones((6, 8))), fa.MultiClassNet(np.ones((8, 8)), 4)):
-        rate = fa.stable_learning_rate(net, sample)
-        trained = fa.descend(net, sample, learning_rate=rate, steps=300, record=range(301))
-        assert trained.active.all()
-        assert (np.diff(trained.log_loss) <= 0).all()
+def test_bad_samples_are_refused(small_train, rng):
+    with pytest.raises(fa.InputError, match="rng must be a numpy Generator.*got 0"):
+        small_train.law.sample(10, rng=0)
+    with pytest.raises(fa.InputError, match="size must be"):
+        small_train.law.sample(0, rng=rng)
+    with pytest.raises(fa.InputError, match="dtype must be one of 'float64', 'float32'"):
+        small_train.law.sample(10, rng=rng, dtype="float16")
+    with pytest.raises(fa.InputError, match=r"would need 8,000.0 GB of memory"):
+        fa.MultiCluster(clusters=2, dim=10**12).sample(1, rng=rng, coordinates="ambient")
 
+    def rebuilt(**changes):
+        names = ("law", "centers", "x", "y", "cluster", "noise_norms")
+        return fa.Sample(**({n: getattr(small_train, n) for n in names} | changes))
 
-def test_the_stable_rate_against_the_gram_matrix(measured, rng):
-    x, cluster = measured
-    sample = fa.Sample.of_points(x, cluster)
-    gram = np.linalg.eigvalsh(x @ x.T)[-1] / 12
-    net = fa.MultiClassNet.init(sample, width=2, weight_scale=1, rng=rng)
-    assert fa.stable_learning_rate(net, sample) == pytest.approx(2 * 2 / gram)
-    with_biases = np.linalg.eigvalsh(x @ x.T + 1)[-1] / 12
-    net = fa.BinaryNet.init(sample, width=3, weight_scale=1, bias_scale=1, rng=rng)
-    assert fa.stable_learning_rate(net, sample) == pytest.approx(2 * 3 / with_biases)
-    nothing = fa.Sample.of_points(np.zeros((4, 2)), [0, 1, 0, 1])
-    net = fa.MultiClassNet(np.ones((2, 2)), 2)
-    with pytest.raises(InputError, match="a point that is not zero"):
-        fa.stable_learning_rate(net, nothing)
-    with pytest.raises(InputError, match="net must be a BinaryNet or a MultiClassNet"):
-        fa.stable_learning_rate("net", nothing)
-
-
-def test_training_ends_where_it_pays_no_more(measured, rng):
-    sample = fa.Sample.of_points(*measured)
-    net = fa.MultiClassNet.init(sample, width=2, weight_scale=1e-3, rng=rng)
-    quick = figure2_embeddings.EXPERIMENT.quick
-    rate = fa.stable_learning_rate(net, sample)
-    for tolerance, most, expected in ((1.0, 1000, 200), (1e-9, 150, 150), (1e-9, 1000, 1000)):
-        parameters = replace(quick, tolerance=tolerance, steps=most)
-        trained, steps, loss = figure2_embeddings.trained(net, sample, parameters)
-        assert steps == expected
-        whole = fa.descend(net, sample, learning_rate=rate, steps=steps)
-        np.testing.assert_allclose(trained.weights, whole.net.weights, rtol=1e-9)
-        assert loss == pytest.approx(whole.loss[-1])
+    spoilt = small_train.x.copy()
+    spoilt[2, 3] = np.nan
+    with pytest.raises(fa.InputError, match=r"x must be finite; got nan at index \(2, 3\)"):
+        rebuilt(x=spoilt)
+    with pytest.raises(fa.InputError, match="y must hold one label for each of the 60 points"):
+        rebuilt(y=small_train.y[:-1])
+    with pytest.raises(fa.InputError, match="y must be the side of each point's cluster"):
+        rebuilt(y=-small_train.y)
+    with pytest.raises(fa.InputError, match="centers must have 40 columns"):
+        rebuilt(centers=small_train.centers[:, :-1])
+    with pytest.raises(fa.InputError, match="centers must have one row for each of the 5"):
+        rebuilt(centers=small_train.centers[:-1])
+    with pytest.raises(fa.InputError, match="cluster must hold whole numbers from 0 to 4"):
+        rebuilt(cluster=small_train.cluster + 5)

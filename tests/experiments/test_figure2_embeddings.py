@@ -164,3 +164,17 @@ def test_neither_is_part_of_reproduce():
     for name in ("figure2-embeddings", "figure10"):
         assert not REGISTRY[name].in_reproduce
         assert REGISTRY[name].data == "cifar10"
+
+
+def test_training_ends_where_it_pays_no_more(measured, rng):
+    sample = fa.Sample.of_points(*measured)
+    net = fa.MultiClassNet.init(sample, width=2, weight_scale=1e-3, rng=rng)
+    quick = figure2_embeddings.EXPERIMENT.quick
+    rate = fa.stable_learning_rate(net, sample)
+    for tolerance, most, expected in ((1.0, 1000, 200), (1e-9, 150, 150), (1e-9, 1000, 1000)):
+        parameters = replace(quick, tolerance=tolerance, steps=most)
+        trained, steps, loss = figure2_embeddings.trained(net, sample, parameters)
+        assert steps == expected
+        whole = fa.descend(net, sample, learning_rate=rate, steps=steps)
+        np.testing.assert_allclose(trained.weights, whole.net.weights, rtol=1e-9)
+        assert loss == pytest.approx(whole.loss[-1])

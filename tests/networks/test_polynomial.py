@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import featavg as fa
 from support import autograd
-from support.zoo import check_perturbations
+from support.zoo import check_perturbations, random_polynomial
 
 
 def relative_error(found, expected):
@@ -31,14 +31,6 @@ def problem(power, train_second_layer, seed, *, scale=0.1, size=40, width=3):
         train_second_layer=train_second_layer,
     )
     return net, train
-
-
-def random_net(rng, power=None):
-    neurons, dim = int(rng.integers(2, 6)), int(rng.integers(2, 5))
-    outer = rng.standard_normal(neurons)
-    outer[:2] = [1.0, -0.5]  # both sides speak
-    power = int(rng.integers(1, 4)) if power is None else power
-    return fa.PolynomialNet(rng.standard_normal((neurons, dim)), outer, power)
 
 
 @settings(max_examples=20, deadline=None)
@@ -146,7 +138,7 @@ def test_one_step_by_hand():
 def test_homogeneity(seed, a, c):
     """Of degree 1 in each layer and p in the point."""
     rng = np.random.default_rng(seed)
-    net = random_net(rng)
+    net = random_polynomial(rng)
     x = rng.standard_normal((5, net.dim))
     score = net.score(x)
     kwargs = {"rtol": 1e-9, "atol": 1e-12 * a * c**net.power}
@@ -160,7 +152,7 @@ def test_homogeneity(seed, a, c):
 def test_gradients_of_the_view_are_finite_differences(power, rng):
     from featavg.robustness.view import AttackView
 
-    net = random_net(rng, power)
+    net = random_polynomial(rng, power)
     x, y = rng.standard_normal((6, net.dim)), np.array([1, -1] * 3)
     for scaled in (False, True):
         view = AttackView.of(net, x, y, scaled=scaled)
@@ -176,7 +168,7 @@ def test_gradients_of_the_view_are_finite_differences(power, rng):
 @given(st.integers(0, 10**6))
 def test_attacks_turn_decisions_and_never_beat_the_exact_radius(seed):
     rng = np.random.default_rng(seed)
-    net = random_net(rng)
+    net = random_polynomial(rng)
     x = rng.standard_normal((8, net.dim))
     y = net.predict(x)
     found = fa.minimal_norm(net, x, y, steps=60)
@@ -211,16 +203,6 @@ def test_a_network_of_power_1_is_a_binary_one(rng):
     x = rng.standard_normal((20, 4))
     assert net.to_binary().width == 3
     np.testing.assert_allclose(net.to_binary().score(x), net.score(x), rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("power", [1, 2, 3])
-def test_the_torch_module_agrees(power, rng):
-    import torch
-
-    net = random_net(rng, power)
-    x = rng.standard_normal((7, net.dim))
-    logits = net.to_torch()(torch.tensor(x)).detach().numpy()
-    np.testing.assert_allclose(logits[:, 1], net.score(x), rtol=1e-12, atol=1e-14)
 
 
 def test_weights_of_zero_say_nothing_and_stay():

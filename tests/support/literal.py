@@ -45,3 +45,7 @@ def multiclass(x, cluster, W, h, eta, steps):
                     step = eta / (len(x) * h) * ((r // h == cluster[i]) - p[r // h, i])
                     C[r, i] += step
                     W[r] += step * x[i]
+
+
+def relu(z):
+    return np.maximum(z, 0)

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+TAB = "0123456789abcdef"
+
 
 @contextmanager
 def playground(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:

@@ -59,6 +59,10 @@ def run_folder(
     return folder
 
 
+def svg(extra: str = "") -> str:
+    return f'<svg width="72pt" height="36pt" xmlns="http://www.w3.org/2000/svg">{extra}</svg>'
+
+
 class Page(HTMLParser):
     """What a browser would make of a page: its elements, and its text."""
 

@@ -1,4 +1,4 @@
-"""Networks to try radii on, and what a perturbation has to do."""
+"""Networks to train and to try radii on, and what a perturbation has to do."""
 
 from __future__ import annotations
 
@@ -76,3 +76,38 @@ def check_perturbations(net, x, y, radii, *, thin_sets=False):
     for stretch in (1, 1 + 1e-6):
         moved = net.predict(x + stretch * rho)
         np.testing.assert_array_equal(moved[finite & ~thin], -y[finite & ~thin])
+
+
+def random_polynomial(rng, power=None):
+    neurons, dim = int(rng.integers(2, 6)), int(rng.integers(2, 5))
+    outer = rng.standard_normal(neurons)
+    outer[:2] = [1.0, -0.5]  # both sides speak
+    power = int(rng.integers(1, 4)) if power is None else power
+    return fa.PolynomialNet(rng.standard_normal((neurons, dim)), outer, power)
+
+
+def random_problem(seed):
+    rng = np.random.default_rng(seed)
+    dim, points = int(rng.integers(1, 12)), 15
+    if rng.random() < 0.5:
+        width = int(rng.integers(1, 5))
+        net = fa.BinaryNet(rng.standard_normal((2 * width, dim)), rng.standard_normal(2 * width))
+    else:
+        net = fa.MultiClassNet(
+            rng.standard_normal((8, dim)),
+            classes=4,
+            positive=[0, 2],
+            readout=str(rng.choice(["probability", "argmax"])),
+        )
+    return net, rng.standard_normal((points, dim)), rng.choice([-1, 1], points), rng
+
+
+def small_training(kind, seed=0, points=60, dim=1000):
+    """Return a binary or a multi-class network, as it is initialised, and four clusters."""
+    rng = np.random.default_rng(seed)
+    train = fa.MultiCluster(clusters=4, dim=dim).sample(points, rng=rng, coordinates="span")
+    if kind == "binary":
+        net = fa.BinaryNet.init(train, width=3, weight_scale=1e-6, bias_scale=1e-6, rng=rng)
+    else:
+        net = fa.MultiClassNet.init(train, width=1, weight_scale=1e-6, rng=rng)
+    return net, train

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import featavg as fa
-from featavg.training.trajectory import recorded_steps
 from support import autograd
 
 
@@ -114,24 +113,6 @@ def test_coefficients_follow_lemma_5_2_step_by_step(small_train, rng):
             np.testing.assert_allclose(change, step, rtol=1e-9, atol=1e-12)
 
 
-def test_recorded_networks_losses_margins_and_activations_belong_together(small_train, rng):
-    for net in (
-        fa.BinaryNet.init(small_train, width=2, weight_scale=0.1, bias_scale=0.1, rng=rng),
-        fa.MultiClassNet.init(small_train, width=2, weight_scale=0.1, rng=rng),
-    ):
-        run = fa.descend(net, small_train, learning_rate=0.01, steps=30, record=[7, 20])
-        np.testing.assert_array_equal(run.steps, [0, 7, 20, 30])
-        np.testing.assert_allclose(run.times, [0, 0.07, 0.2, 0.3])
-        for index, step in enumerate(run.steps):
-            again = fa.descend(net, small_train, learning_rate=0.01, steps=int(step)).net
-            at = run.net_at(index)
-            np.testing.assert_allclose(at.weights, again.weights, rtol=1e-9, atol=1e-12)
-            outputs, targets = at.outputs(small_train.x), at.targets(small_train)
-            assert run.loss[index] == pytest.approx(at.losses(outputs, targets).mean())
-            np.testing.assert_allclose(run.margins[index], at.margins(outputs, targets))
-            np.testing.assert_array_equal(run.active[index], at.preactivations(small_train.x) >= 0)
-
-
 def test_a_neuron_at_zero_is_active():
     """By hand: all weights 0, f = 0, sigmoid 1/2, so one step gives w = eta/(2n) sum y x."""
     law = fa.MultiCluster(clusters=2, dim=2, noise=0)
@@ -152,13 +133,6 @@ def test_the_cheaper_method_is_chosen(rng):
     assert chosen(500, 20, 50) == "primal"  # more points than coordinates
     assert chosen(20, 500, 50) == "dual"
     assert chosen(300, 400, 1) == "primal"  # a Gram matrix does not pay for one step
-
-
-def test_recorded_steps():
-    np.testing.assert_array_equal(recorded_steps(2, 100), [0, 100])
-    np.testing.assert_array_equal(recorded_steps([], 100), [0, 100])
-    np.testing.assert_array_equal(recorded_steps(50, 0), [0])
-    assert len(recorded_steps(50, 10**6)) <= 50
 
 
 def test_a_diverging_loss_names_the_step_and_the_learning_rate(small_train, rng):

@@ -6,18 +6,14 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 import featavg as fa
+from support.zoo import small_training
 
 
 def problem(kind, seed=0):
-    rng = np.random.default_rng(seed)
-    train = fa.MultiCluster(clusters=4, dim=2000).sample(60, rng=rng, coordinates="span")
+    net, train = small_training(kind, seed, dim=2000)
     if kind == "binary":
-        net = fa.BinaryNet.init(train, width=3, weight_scale=1e-6, bias_scale=1e-6, rng=rng)
-        own = train.law.signs[None, :] == net.neuron_signs[:, None]
-    else:
-        net = fa.MultiClassNet.init(train, width=1, weight_scale=1e-6, rng=rng)
-        own = np.eye(4, dtype=bool)
-    return net, train, own
+        return net, train, train.law.signs[None, :] == net.neuron_signs[:, None]
+    return net, train, np.eye(4, dtype=bool)
 
 
 @pytest.mark.parametrize("kind", ["binary", "multi"])

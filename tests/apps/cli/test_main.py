@@ -13,18 +13,9 @@ from featavg import __version__
 from featavg.apps.cli.main import main
 from featavg.experiments import REGISTRY
 from featavg.progress import counted
+from support.command import command
 
 SMALL = ["--dim", "300", "--samples", "150", "--test-samples", "50", "--seeds", "1"]
-
-
-def command(capsys, *arguments):
-    """Run the command line; return its exit code and what it printed."""
-    try:
-        code = main(list(arguments))
-    except SystemExit as stop:
-        code = stop.code
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_list_and_bare_command_and_version(capsys):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-import signal
 import socket
-import sys
 import threading
 import time
 from importlib.resources import files
@@ -18,14 +15,10 @@ import uvicorn
 from starlette.testclient import TestClient
 
 import featavg as fa
-from featavg.apps.cli.main import main
 from featavg.apps.play.server import create_app
-from featavg.apps.play.sessions import Hall
-from featavg.apps.play.settings import NETWORKS, Settings
-from featavg.apps.play.workers import Pool, WorkerLostError
-from support.play_server import playground
+from featavg.apps.play.settings import NETWORKS
+from support.play_server import TAB
 
-TAB = "0123456789abcdef"
 SMALL = "clusters=4&dim=900&samples=120&width=3&learning_rate=0.002&steps=60"
 
 
@@ -157,133 +150,6 @@ def test_other_sites_cannot_make_it_work(client):
     assert client.get("/", headers={"sec-fetch-site": "cross-site"}).status_code == 200
 
 
-class FakeRun:
-    """A training that never ends, and remembers what it was asked."""
-
-    def __init__(self, network, fails_at=None):
-        self.network, self.calls, self.is_open = network, 0, False
-        self.fails_at = fails_at
-
-    async def open(self):
-        self.is_open = True
-
-    async def close(self):
-        self.is_open = False
-
-    async def where(self):
-        return 0
-
-    async def advance(self, until):
-        await asyncio.sleep(0)
-        self.calls += 1
-        if self.calls == self.fails_at:
-            raise WorkerLostError("the computation was lost.")
-        return 0, {"calls": self.calls}
-
-
-class FakePool:
-    def __init__(self, **options):
-        self.made, self.options = [], options
-
-    def runs(self, settings):
-        runs = [FakeRun(network, **self.options) for network in settings.networks]
-        self.made += runs
-        return runs
-
-
-def test_a_closed_tab_stops_its_work():
-    async def scenario():
-        pool = FakePool()
-        hall = Hall(pool)
-        events = hall.events(TAB, Settings(), 100, -1, 0)
-        await anext(events)
-        assert hall.busy == 1
-        await events.aclose()  # what the server does when the connection ends
-        calls = [run.calls for run in pool.made]
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert [run.calls for run in pool.made] == calls
-        assert hall.busy == 0
-        await hall.leave(TAB)
-        assert not any(run.is_open for run in pool.made)
-
-    asyncio.run(scenario())
-
-
-def test_a_newer_request_of_a_page_ends_the_older_one():
-    async def scenario():
-        hall = Hall(FakePool())
-        older = hall.events(TAB, Settings(), 100, -1, 0)
-        await anext(older)
-        newer = hall.events(TAB, Settings(), 100, -1, 0)
-        first = asyncio.ensure_future(anext(newer))
-        await asyncio.sleep(0)
-        assert [event async for event in older] == []
-        assert b"event: frame" in await first
-        await newer.aclose()
-
-    asyncio.run(scenario())
-
-
-def test_a_lost_process_is_told_and_the_desk_is_cleared():
-    async def scenario():
-        pool = FakePool(fails_at=3)
-        hall = Hall(pool)
-        events = [event async for event in hall.events(TAB, Settings(), 100, -1, 0)]
-        assert b"event: refused" in events[-1]
-        assert b"the computation was lost" in events[-1]
-        assert not any(run.is_open for run in pool.made)
-
-    asyncio.run(scenario())
-
-
-def test_a_process_that_dies_is_replaced():
-    settings = Settings(clusters=3, dim=500, samples=40, width=2, steps=5, labels="coarse")
-    pool = Pool(1)
-
-    async def scenario():
-        (run,) = pool.runs(settings)
-        await run.open()
-        pool._workers[0]._process.kill()
-        with pytest.raises(WorkerLostError, match="train again"):
-            await run.advance(5)
-        with pytest.raises(fa.InputError, match="no longer kept; train again"):
-            await run.advance(5)  # the new process knows nothing of it
-        (again,) = pool.runs(settings)
-        await again.open()
-        position, seen = await again.advance(5)
-        assert (position, seen["steps"]) == (5, 5)
-
-    try:
-        asyncio.run(scenario())
-    finally:
-        pool.stop()
-
-
-def test_memory_is_shared_out_idle_desks_first(monkeypatch):
-    settings = Settings()
-    monkeypatch.setattr("featavg.apps.play.sessions._MEMORY", 2.5 * 2 * settings.bytes)
-
-    async def scenario():
-        pool = FakePool()
-        hall = Hall(pool)
-        open_events = []
-        for tab in "ab":
-            events = hall.events(tab * 16, settings, 100, -1, 0)
-            await anext(events)
-            open_events.append(events)
-        refused = [event async for event in hall.events("c" * 16, settings, 100, -1, 0)]
-        assert b"too many pages are training at once" in refused[-1]
-        await open_events[0].aclose()  # paused: its place can be taken
-        third = hall.events("d" * 16, settings, 100, -1, 0)
-        assert b"event: frame" in await anext(third)
-        assert [run.is_open for run in pool.made] == [False, False, True, True, True, True]
-        for events in (open_events[1], third):
-            await events.aclose()
-
-    asyncio.run(scenario())
-
-
 def test_a_closed_connection_stops_the_work_of_a_real_server():
     app = create_app(workers=2)
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -305,60 +171,3 @@ def test_a_closed_connection_stops_the_work_of_a_real_server():
         finally:
             server.should_exit = True
             thread.join()
-
-
-def test_the_command_ends_cleanly_with_ctrl_c():
-    with playground() as (address, process):
-        assert address.startswith("http://127.0.0.1:")
-        process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=60)
-        assert process.returncode == 0
-        assert "Traceback" not in out + error
-        assert error == "The playground is closed.\n"
-
-
-def test_ctrl_c_while_a_page_trains_ends_as_cleanly():
-    with playground() as (address, process):
-        url = f"{address}run?samples=1500&steps=1e20&learning_rate=1e-6&tab={TAB}&until=1000000"
-        with httpx2.stream("GET", url, timeout=60) as answer:
-            lines = answer.iter_lines()
-            assert next(lines).startswith("event: ")
-            process.send_signal(signal.SIGINT)
-            assert "event: done" not in list(lines)
-        _, error = process.communicate(timeout=60)
-        assert process.returncode == 0
-        assert error == "The playground is closed.\n"
-
-
-def command(capsys, *arguments):
-    try:
-        code = main(["play", *arguments])
-    except SystemExit as stop:
-        code = stop.code
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def test_without_the_extra_it_says_what_to_install(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    code, _, error = command(capsys)
-    assert code == 2
-    assert error == "featavg: the playground needs an extra: pip install 'featavg[play]'.\n"
-
-
-def test_ports_and_hosts_that_cannot_be_are_one_sentence(capsys):
-    assert "port must be from 0 to 65535; got 70000." in command(capsys, "--port", "70000")[2]
-    host = command(capsys, "--host", "no such host")[2]
-    assert host == "featavg: host must be an address of this machine; got 'no such host'.\n"
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        code, _, error = command(capsys, "--port", str(taken.getsockname()[1]))
-    assert code == 2
-    assert "address already in use" in error
-
-
-def test_help_teaches(capsys):
-    code, out, _ = command(capsys, "--help")
-    text = " ".join(out.split())
-    assert code == 0
-    for taught in ("Ctrl-C ends it", "--host 0.0.0.0", "pip install 'featavg[play]'", "127.0.0.1"):
-        assert taught in text
