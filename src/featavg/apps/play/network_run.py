@@ -19,8 +19,8 @@ from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.robustness import Radii, exact_radii
-from featavg.training.descent import cheaper_method, walk_down
-from featavg.training.fast_forward import leap_down
+from featavg.training.descent import cheaper_method, descent_steps
+from featavg.training.fast_forward import fast_forward_steps
 from featavg.training.state import new_state
 from featavg.training.trajectory import Recorder, Trajectory
 
@@ -105,13 +105,13 @@ class NetworkRun:
         """Yield after every step, short or long, with the position where it is."""
         settings, start, rate = self.settings, self._start, self.settings.learning_rate
         literal = settings.literal_steps
-        walk = walk_down(start.net, start.train, self._state, learning_rate=rate, steps=literal)
+        walk = descent_steps(start.net, start.train, self._state, learning_rate=rate, steps=literal)
         for step, outputs in enumerate(walk):
             self.position, self._outputs = step, outputs
             self._log_time = math.log(rate) + math.log(step) if step else -math.inf
             yield
         goals = np.log([rate]) + np.log(np.array(settings.goals))
-        leaps = leap_down(
+        leaps = fast_forward_steps(
             start.net,
             start.train,
             self._state,
