@@ -28,7 +28,7 @@ from featavg.networks.multiclass import MultiClassNet
 from featavg.plot.views import Mark, View
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
-from featavg.theory.evidence import Learned
+from featavg.theory.evidence import ProofQuantities
 from featavg.training.fast_forward import fast_forward
 
 if TYPE_CHECKING:
@@ -105,22 +105,22 @@ class Parameters:
 
     @property
     def dim(self) -> int:
-        """D = k^10."""
+        """The dimension d, k^10 times its constant."""
         return round(self.dim_constant * self.clusters**10)
 
     @property
     def samples(self) -> int:
-        """N = k^7."""
+        """The number n of training points, k^7 times its constant."""
         return round(self.samples_constant * self.clusters**7)
 
     @property
     def width(self) -> int:
-        """M = k."""
+        """The number m of positive (and of negative) neurons, k times its constant."""
         return max(1, round(self.width_constant * self.clusters))
 
     @property
     def learning_rate(self) -> float:
-        """Eta = d^-2, or d^-1/2."""
+        """The learning rate η, d^-2 times its constant; for the poster d^-1/2."""
         return self.rate_constant * float(self.dim) ** (-2 if self.preset == "theorem" else -0.5)
 
     @property
@@ -134,13 +134,13 @@ class Parameters:
 
     @property
     def horizons(self) -> tuple[float, float]:
-        """Eta·t for the two networks."""
+        """The times η·t to which the 2-class and the k-class network are trained."""
         fine = float(self.clusters) ** 8 if self.fine_horizon is None else self.fine_horizon
         return self.horizon, fine
 
     @property
     def dtype(self) -> str:
-        """The precision."""
+        """The precision of the points, and so of all numbers computed from them."""
         return "float32" if self.samples >= _SINGLE_PRECISION_FROM else "float64"
 
 
@@ -183,24 +183,28 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     pair = train(parameters, seed)
     found: dict[str, object] = {}
     for name, run in zip(_NETS, (pair.coarse, pair.fine), strict=True):
-        followed = _follow(Learned(run), pair.test, parameters.radius_samples)
+        followed = _follow(ProofQuantities(run), pair.test, parameters.radius_samples)
         found |= {f"{name}_{key}": value for key, value in followed.items()}
         for key in ("ratio", "opposite_share", "active", "accuracy", "distance_share", "radius"):
             found[f"{name}_final_{key}"] = followed[key][-1]
     return found
 
 
-def _follow(learned: Learned, test: Sample, radius_samples: int) -> dict[str, FloatArray]:
+def _follow(
+    quantities: ProofQuantities, test: Sample, radius_samples: int
+) -> dict[str, FloatArray]:
     """Return every quantity at every recorded time but the first."""
-    later = len(learned.log_steps) - 1
+    later = len(quantities.log_steps) - 1
     times = counted(later, "exact radii over time", enabled=wanted())
-    rows = [_at(learned, index + 1, test, radius_samples) for index in times]
+    rows = [_at(quantities, index + 1, test, radius_samples) for index in times]
     return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
 
-def _at(learned: Learned, index: int, test: Sample, radius_samples: int) -> dict[str, float]:
+def _at(
+    quantities: ProofQuantities, index: int, test: Sample, radius_samples: int
+) -> dict[str, float]:
     """Return the quantities of Theorem 4.5 or 4.7 at one recorded time."""
-    run, sample, own = learned.run, learned.sample, learned.own_centers
+    run, sample, own = quantities.run, quantities.sample, quantities.own_centers
     net = run.net_at(index)
     coefficients = run.feature_coefficients_at(index)
     mine, others = coefficients[own], np.abs(coefficients[~own])
@@ -220,7 +224,7 @@ def _at(learned: Learned, index: int, test: Sample, radius_samples: int) -> dict
         "opposite_share": float(others.max() / representative) if representative > 0 else np.inf,
         "bias": float(np.abs(net.biases).max()),
         "margin_spread": float(np.ptp(run.margins[index])),
-        "active": float(run.active[index][learned.own_points].mean()),
+        "active": float(run.active[index][quantities.own_points].mean()),
         "cosine": float((_unit(net.weights) * averages).sum(axis=1).min()),
         "distance": float(deviation),
         "distance_share": float(deviation / representative) if representative > 0 else np.inf,

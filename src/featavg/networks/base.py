@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import isabstract
@@ -103,6 +104,21 @@ class TwoLayerNet(ABC):
     @abstractmethod
     def relu_form(self) -> ReluForm:
         """Return the decision as a comparison of sums of ReLUs, or refuse."""
+
+    def with_readout(self, readout: str) -> TwoLayerNet:  # noqa: ARG002
+        """Return the network with another readout, which only one of many classes has."""
+        raise self._needs_classes("another readout")
+
+    def with_positive(self, positive: int | Sequence[int]) -> TwoLayerNet:  # noqa: ARG002
+        """Return the network with other classes on the positive side."""
+        raise self._needs_classes("another positive side")
+
+    def of_classes(self, classes: ArrayLike) -> TwoLayerNet:  # noqa: ARG002
+        """Return the network of some of the classes, of which the first half is positive."""
+        raise self._needs_classes("a choice of classes")
+
+    def _needs_classes(self, what: str) -> InputError:
+        return InputError(f"{what} needs a network of many classes; got {self!r}.")
 
     @abstractmethod
     def own_clusters(self, law: Law) -> BoolArray:
