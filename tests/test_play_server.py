@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 import featavg as fa
 from featavg.apps.cli.main import main
 from featavg.apps.play.server import create_app
-from featavg.apps.play.sessions import Hall
+from featavg.apps.play.sessions import SessionRegistry
 from featavg.apps.play.settings import NETWORKS, Settings
 from featavg.apps.play.workers import Pool, WorkerLostError
 from play_server import playground
@@ -112,6 +112,8 @@ def test_settings_are_completed_and_refused(client):
 def test_the_page_knows_every_slider_and_preset(client):
     about = client.get("/about.json").json()
     assert list(about["knobs"])[:3] == ["clusters", "dim", "samples"]
+    assert about["knobs"]["positive"]["whole"]
+    assert not about["knobs"]["cosine"]["whole"]
     assert about["presets"][0]["query"] == ""
     assert about["version"] == fa.__version__
 
@@ -170,10 +172,9 @@ class FakeRun:
     async def close(self):
         self.is_open = False
 
-    async def where(self):
-        return 0
-
-    async def advance(self, until):
+    async def ask(self, command, *_):
+        if command == "where":
+            return 0
         await asyncio.sleep(0)
         self.calls += 1
         if self.calls == self.fails_at:
@@ -194,17 +195,17 @@ class FakePool:
 def test_a_closed_tab_stops_its_work():
     async def scenario():
         pool = FakePool()
-        hall = Hall(pool)
-        events = hall.events(TAB, Settings(), 100, -1, 0)
+        sessions = SessionRegistry(pool)
+        events = sessions.events(TAB, Settings(), 100, -1, 0)
         await anext(events)
-        assert hall.busy == 1
+        assert sessions.busy == 1
         await events.aclose()  # what the server does when the connection ends
         calls = [run.calls for run in pool.made]
         for _ in range(20):
             await asyncio.sleep(0)
         assert [run.calls for run in pool.made] == calls
-        assert hall.busy == 0
-        await hall.leave(TAB)
+        assert sessions.busy == 0
+        await sessions.leave(TAB)
         assert not any(run.is_open for run in pool.made)
 
     asyncio.run(scenario())
@@ -212,10 +213,10 @@ def test_a_closed_tab_stops_its_work():
 
 def test_a_newer_request_of_a_page_ends_the_older_one():
     async def scenario():
-        hall = Hall(FakePool())
-        older = hall.events(TAB, Settings(), 100, -1, 0)
+        sessions = SessionRegistry(FakePool())
+        older = sessions.events(TAB, Settings(), 100, -1, 0)
         await anext(older)
-        newer = hall.events(TAB, Settings(), 100, -1, 0)
+        newer = sessions.events(TAB, Settings(), 100, -1, 0)
         first = asyncio.ensure_future(anext(newer))
         await asyncio.sleep(0)
         assert [event async for event in older] == []
@@ -225,11 +226,11 @@ def test_a_newer_request_of_a_page_ends_the_older_one():
     asyncio.run(scenario())
 
 
-def test_a_lost_process_is_told_and_the_desk_is_cleared():
+def test_a_lost_process_is_reported_and_the_session_is_cleared():
     async def scenario():
         pool = FakePool(fails_at=3)
-        hall = Hall(pool)
-        events = [event async for event in hall.events(TAB, Settings(), 100, -1, 0)]
+        sessions = SessionRegistry(pool)
+        events = [event async for event in sessions.events(TAB, Settings(), 100, -1, 0)]
         assert b"event: refused" in events[-1]
         assert b"the computation was lost" in events[-1]
         assert not any(run.is_open for run in pool.made)
@@ -246,12 +247,12 @@ def test_a_process_that_dies_is_replaced():
         await run.open()
         pool._workers[0]._process.kill()
         with pytest.raises(WorkerLostError, match="train again"):
-            await run.advance(5)
+            await run.ask("advance", 5)
         with pytest.raises(fa.InputError, match="no longer kept; train again"):
-            await run.advance(5)  # the new process knows nothing of it
+            await run.ask("advance", 5)  # the new process knows nothing of it
         (again,) = pool.runs(settings)
         await again.open()
-        position, seen = await again.advance(5)
+        position, seen = await again.ask("advance", 5)
         assert (position, seen["steps"]) == (5, 5)
 
     try:
@@ -260,22 +261,22 @@ def test_a_process_that_dies_is_replaced():
         pool.stop()
 
 
-def test_memory_is_shared_out_idle_desks_first(monkeypatch):
+def test_idle_sessions_are_dropped_if_memory_is_needed(monkeypatch):
     settings = Settings()
     monkeypatch.setattr("featavg.apps.play.sessions._MEMORY", 2.5 * 2 * settings.bytes)
 
     async def scenario():
         pool = FakePool()
-        hall = Hall(pool)
+        sessions = SessionRegistry(pool)
         open_events = []
         for tab in "ab":
-            events = hall.events(tab * 16, settings, 100, -1, 0)
+            events = sessions.events(tab * 16, settings, 100, -1, 0)
             await anext(events)
             open_events.append(events)
-        refused = [event async for event in hall.events("c" * 16, settings, 100, -1, 0)]
+        refused = [event async for event in sessions.events("c" * 16, settings, 100, -1, 0)]
         assert b"too many pages are training at once" in refused[-1]
         await open_events[0].aclose()  # paused: its place can be taken
-        third = hall.events("d" * 16, settings, 100, -1, 0)
+        third = sessions.events("d" * 16, settings, 100, -1, 0)
         assert b"event: frame" in await anext(third)
         assert [run.is_open for run in pool.made] == [False, False, True, True, True, True]
         for events in (open_events[1], third):
@@ -297,11 +298,11 @@ def test_a_closed_connection_stops_the_work_of_a_real_server():
             with httpx2.stream("GET", f"{address}/run?{long}", timeout=60) as answer:
                 lines = answer.iter_lines()  # the connection is closed where nobody holds these
                 assert next(lines) == "event: frame"
-                assert app.state.hall.busy == 1
+                assert app.state.sessions.busy == 1
             patience = time.monotonic() + 60  # until it has learnt that nobody listens
-            while app.state.hall.busy and time.monotonic() < patience:
+            while app.state.sessions.busy and time.monotonic() < patience:
                 httpx2.get(f"{address}/about.json", timeout=60)
-            assert app.state.hall.busy == 0
+            assert app.state.sessions.busy == 0
         finally:
             server.should_exit = True
             thread.join()
