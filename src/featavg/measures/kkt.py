@@ -98,10 +98,10 @@ def kkt_residual(
     be chosen. Whatever the multipliers, both numbers are true of them.
 
     Where a pre-activation is 0 the ReLU has a kink, and any gate in [0, 1] gives an element of
-    the subdifferential (of a leaky ReLU, any slope from its leak to 1). Neurons do slide along the kinks at points they speak against, so there
-    gates are variables: :math:`\mu = \lambda g` with :math:`0 \le \mu \le \lambda`, which is the
-    same convex problem. Gates of neurons that speak for the point stay as they are, which can
-    only make the result larger.
+    the subdifferential (of a leaky ReLU, any slope from its leak to 1). Neurons do slide along
+    the kinks at points they speak against, so there gates are variables: :math:`\mu = \lambda g`
+    with :math:`0 \le \mu \le \lambda`, which is the same convex problem. Gates of neurons that
+    speak for the point stay as they are, which can only make the result larger.
 
     Parameters
     ----------

@@ -64,8 +64,8 @@ def smoothed_margin(net: TwoLayerNet, sample: Sample, loss: Loss | None = None) 
               \ell^{-1}(u) = -\log(e^u - 1)
 
     The loss is the sum over the points, not the mean; another `loss` must be a function of the
-    margin too. L is the degree, as for `normalized_margin`. For a multi-class network :math:`q_i` is
-    the soft margin :math:`-\log \sum_{j \ne y} e^{f_j - f_y}`. With N points and the margin
+    margin too. L is the degree, as for `normalized_margin`. For a multi-class network :math:`q_i`
+    is the soft margin :math:`-\log \sum_{j \ne y} e^{f_j - f_y}`. With N points and the margin
     :math:`q_{\min}` of the worst one,
 
     .. math:: -\log\big((1 + e^{-q_{\min}})^N - 1\big)

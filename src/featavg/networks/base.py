@@ -105,15 +105,15 @@ class TwoLayerNet(ABC):
     def relu_form(self) -> ReluForm:
         """Return the decision as a comparison of sums of ReLUs, or refuse."""
 
-    def with_readout(self, readout: str) -> TwoLayerNet:  # noqa: ARG002
+    def with_readout(self, readout: str) -> TwoLayerNet:
         """Return the network with another readout, which only one of many classes has."""
         raise self._needs_classes("another readout")
 
-    def with_positive(self, positive: int | Sequence[int]) -> TwoLayerNet:  # noqa: ARG002
+    def with_positive(self, positive: int | Sequence[int]) -> TwoLayerNet:
         """Return the network with other classes on the positive side."""
         raise self._needs_classes("another positive side")
 
-    def of_classes(self, classes: ArrayLike) -> TwoLayerNet:  # noqa: ARG002
+    def of_classes(self, classes: ArrayLike) -> TwoLayerNet:
         """Return the network of some of the classes, of which the first half is positive."""
         raise self._needs_classes("a choice of classes")
 

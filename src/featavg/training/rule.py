@@ -52,7 +52,7 @@ class Rule(ABC):
         if self.batch is not None:
             checks.count("batch", self.batch)
 
-    def init(self, parameters: Parameters) -> Any:  # noqa: ARG002
+    def init(self, parameters: Parameters) -> Any:
         """Return what the rule keeps, at the start; None if it keeps nothing."""
         return None
 
@@ -65,7 +65,7 @@ class Rule(ABC):
         `gradients` are derivatives of the mean loss.
         """
 
-    def lookahead(self, gradients: Parameters) -> Parameters | None:  # noqa: ARG002
+    def lookahead(self, gradients: Parameters) -> Parameters | None:
         """Return where, relative to the parameters, the gradient is to be taken instead."""
         return None
 

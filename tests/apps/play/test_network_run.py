@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import featavg as fa
-from featavg.apps.play.network_run import NetworkRun, Start
+from featavg.apps.play.network_run import NetworkRun
 from featavg.apps.play.settings import NETWORKS, Settings
 
 SMALL = Settings(clusters=4, dim=900, samples=120, width=3, learning_rate=2e-3, steps=60)
@@ -23,9 +23,9 @@ def trained(settings, network):
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_it_is_the_engine_of_the_package(network):
-    start = Start.of(SMALL, network)
+    start = NetworkRun(SMALL, network)
     literal = fa.descend(
-        start.net, start.train, learning_rate=SMALL.learning_rate, steps=60, record=2
+        start.initial_net, start.train, learning_rate=SMALL.learning_rate, steps=60, record=2
     )
     run = trained(SMALL, network)
     seen = run.snapshot()
@@ -45,8 +45,8 @@ def test_it_is_the_engine_of_the_package(network):
 @pytest.mark.parametrize("network", NETWORKS)
 def test_fast_forward_behind_literal_steps_follows_gradient_descent(network):
     settings = replace(SMALL, steps=600, literal=30, learning_rate=2e-4)
-    start = Start.of(settings, network)
-    literal = fa.descend(start.net, start.train, learning_rate=2e-4, steps=600, record=2)
+    start = NetworkRun(settings, network)
+    literal = fa.descend(start.initial_net, start.train, learning_rate=2e-4, steps=600, record=2)
     seen = trained(settings, network).snapshot()
     assert seen["steps"] == pytest.approx(600)
     own = np.array(seen["own"], dtype=bool)
@@ -65,8 +65,8 @@ def test_in_pieces_it_is_the_same_training():
 
 
 def test_networks_are_the_same_with_and_without_each_other():
-    both, alone = Start.of(SMALL, "fine"), Start.of(replace(SMALL, labels="fine"), "fine")
-    np.testing.assert_array_equal(both.net.weights, alone.net.weights)
+    both, alone = NetworkRun(SMALL, "fine"), NetworkRun(replace(SMALL, labels="fine"), "fine")
+    np.testing.assert_array_equal(both.initial_net.weights, alone.initial_net.weights)
     np.testing.assert_array_equal(both.test.x, alone.test.x)
 
 
@@ -75,8 +75,8 @@ def test_radii_are_exact_and_the_same_however_they_are_computed(network):
     run = trained(SMALL, network)
     while not (found := run.measure(seconds=0.0))["complete"]:
         pass
-    start = Start.of(SMALL, network)
-    net = fa.descend(start.net, start.train, learning_rate=2e-3, steps=60).net
+    start = NetworkRun(SMALL, network)
+    net = fa.descend(start.initial_net, start.train, learning_rate=2e-3, steps=60).net
     exact = fa.exact_radii(net, start.test.x, start.test.y)
     assert found["exact"] == found["points"] == 100
     np.testing.assert_allclose(found["upper"], np.sort(exact.upper), rtol=1e-4)
@@ -93,8 +93,8 @@ def test_the_plane_shows_the_point_its_attacks_and_the_border(network):
     assert (scores < 0).any()
     assert np.hypot(*plane["tip"]) == pytest.approx(plane["radius"], rel=1e-4)
     assert plane["averaged"] >= plane["radius"] * (1 - 1e-4)
-    start = Start.of(SMALL, network)
-    net = fa.descend(start.net, start.train, learning_rate=2e-3, steps=60).net
+    start = NetworkRun(SMALL, network)
+    net = fa.descend(start.initial_net, start.train, learning_rate=2e-3, steps=60).net
     x, y = start.test.x[5:6], start.test.y[5:6]
     direction = fa.averaged_direction(start.test)
     attacks = [

@@ -105,6 +105,8 @@ def test_settings_are_completed_and_refused(client):
 def test_the_page_knows_every_slider_and_preset(client):
     about = client.get("/about.json").json()
     assert list(about["knobs"])[:3] == ["clusters", "dim", "samples"]
+    assert about["knobs"]["positive"]["whole"]
+    assert not about["knobs"]["cosine"]["whole"]
     assert about["presets"][0]["query"] == ""
     assert about["version"] == fa.__version__
 
@@ -163,11 +165,20 @@ def test_a_closed_connection_stops_the_work_of_a_real_server():
             with httpx2.stream("GET", f"{address}/run?{long}", timeout=60) as answer:
                 lines = answer.iter_lines()  # the connection is closed where nobody holds these
                 assert next(lines) == "event: frame"
-                assert app.state.hall.busy == 1
+                assert app.state.sessions.busy == 1
             patience = time.monotonic() + 60  # until it has learnt that nobody listens
-            while app.state.hall.busy and time.monotonic() < patience:
+            while app.state.sessions.busy and time.monotonic() < patience:
                 httpx2.get(f"{address}/about.json", timeout=60)
-            assert app.state.hall.busy == 0
+            assert app.state.sessions.busy == 0
         finally:
             server.should_exit = True
             thread.join()
+
+
+def command(capsys, *arguments):
+    try:
+        code = main(["play", *arguments])
+    except SystemExit as stop:
+        code = stop.code
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err

@@ -18,12 +18,12 @@ def test_a_process_that_dies_is_replaced():
         await run.open()
         pool._workers[0]._process.kill()
         with pytest.raises(WorkerLostError, match="train again"):
-            await run.advance(5)
+            await run.ask("advance", 5)
         with pytest.raises(fa.InputError, match="no longer kept; train again"):
-            await run.advance(5)  # the new process knows nothing of it
+            await run.ask("advance", 5)  # the new process knows nothing of it
         (again,) = pool.runs(settings)
         await again.open()
-        position, seen = await again.advance(5)
+        position, seen = await again.ask("advance", 5)
         assert (position, seen["steps"]) == (5, 5)
 
     try:
