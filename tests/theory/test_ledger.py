@@ -214,7 +214,7 @@ def trained(train, net):
 
 
 def test_measured_points_are_refused(small):
-    train = fa.Sample.of_points(small.train.x, small.train.cluster, positive=2)
+    train = fa.Sample.from_points(small.train.x, small.train.cluster, positive=2)
     net = fa.BinaryNet.init(
         train, width=M, weight_scale=WEIGHT, bias_scale=BIAS, rng=np.random.default_rng(0)
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from featavg.progress import counted, wanted
 from featavg.theory import LEDGER, Claim, Evidence, Finding, ProofQuantities
 from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
 from featavg.theory.measurements import SMALL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PRESETS = ("paper", "theorem", "poster")
 _CODES = {HOLDS: 1, VIOLATED: 0, NOT_STATED: -1}
@@ -255,37 +252,6 @@ def _row(entry: Entry) -> ClaimRow:
     )
 
 
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the slack of every claim on a logarithmic axis: right of 1 it holds."""
-    from featavg.plot import style as plots
-
-    lines = entries(results)
-    colours = {HOLDS: plots.FINE, VIOLATED: plots.COARSE, NOT_STATED: plots.QUIET}
-    columns, rows = 3, -(-len(lines) // 3)
-    with plots.style():
-        figure, panels = plots.new_figure(15, 0.21 * rows + 1.2, columns=columns)
-        for panel, start in zip(panels, range(0, columns * rows, rows), strict=True):
-            shown = lines[start : start + rows]
-            for height, entry in enumerate(shown):
-                slack = float(np.clip(np.nan_to_num(entry.typical.slack, nan=1.0), 1e-6, 1e6))
-                colour = colours[entry.verdict]
-                panel.barh(height, slack - 1, left=1, color=colour, height=0.7)
-                panel.plot(slack, height, "|", color=colour, markersize=6)
-            panel.set_yticks(range(len(shown)), [entry.claim.id for entry in shown], fontsize=7)
-            for tick, entry in zip(panel.get_yticklabels(), shown, strict=True):
-                tick.set_color(colours[entry.verdict])
-            panel.set(xscale="log", xlim=(10**-6.3, 10**6.3), ylim=(rows - 0.4, -0.6))
-            panel.axvline(1, color=plots.PAPER, linewidth=0.8)
-            panel.set_xlabel("slack: bound over measured (cut at 10^±6)")
-        counts = {v: sum(entry.verdict == v for entry in lines) for v in colours}
-        figure.suptitle(
-            f"The ledger at the {parameters.preset} preset, k = {parameters.k}: "
-            f"{counts[HOLDS]} hold (blue), {counts[VIOLATED]} violated (orange), "
-            f"{counts[NOT_STATED]} not stated (grey)"
-        )
-    return figure
-
-
 EXPERIMENT = Experiment(
     id="ledger",
     title="Every measurable statement of the paper, checked",
@@ -295,6 +261,5 @@ EXPERIMENT = Experiment(
     measure=measure,
     expects=expects,
     table=table,
-    plot=plot,
     views=views,
 )

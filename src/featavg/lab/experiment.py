@@ -143,12 +143,12 @@ class Experiment:
         ``expects(parameters)`` returns the expectations.
     table : callable
         ``table(parameters, results)`` returns what is saved as ``results.csv``.
-    plot : callable
-        ``plot(parameters, results)`` returns the figure.
+    plot : callable, optional
+        ``plot(parameters, results)`` returns the figure, which is drawn from `views` by default.
     conclude : callable, optional
         ``conclude(parameters, results)`` returns the result in words.
     views : callable, optional
-        ``views(parameters, results)`` returns what a reader of the report can play with.
+        ``views(parameters, results)`` returns what there is to see, for the figure and the report.
     revision : int
         Raised when `measure` changes its meaning, so that old results are not taken for new ones.
     in_reproduce : bool
@@ -170,7 +170,7 @@ class Experiment:
     measure: Callable[[Any, Any], Measurements]
     expects: Callable[[Any], Sequence[Expectation]]
     table: Callable[[Any, Results], Table]
-    plot: Callable[[Any, Results], Figure]
+    plot: Callable[[Any, Results], Figure] | None = None
     conclude: Callable[[Any, Results], str] | None = None
     views: Callable[[Any, Results], Sequence[View]] | None = None
     seeds: int = 5

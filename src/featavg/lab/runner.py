@@ -18,6 +18,8 @@ from featavg.plot.views import plain
 from featavg.progress import ProgressReporter
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from featavg.lab.sweeps.design import Design
 
 _SECONDS_BETWEEN_PICTURES = 10.0
@@ -140,8 +142,17 @@ def _finish(
         folder.save_json("views.json", shown, indent=None)
     folder.save_json("summary.json", finished.summary())
     folder.save_json("provenance.json", {"versions": versions(), "seconds": seconds})
-    folder.save_figure(experiment.plot(parameters, results))
+    folder.save_figure(_figure(experiment, parameters, results))
     return finished
+
+
+def _figure(experiment: Experiment, parameters: Any, results: Results) -> Figure:
+    """Return the figure: the experiment's own, or its views as `featavg.plot` draws them."""
+    from featavg.plot import draw
+
+    if experiment.plot is not None:
+        return experiment.plot(parameters, results)
+    return draw.figure([] if experiment.views is None else experiment.views(parameters, results))
 
 
 def _swept(
@@ -162,7 +173,7 @@ def _swept(
         if time.perf_counter() - drawn > _SECONDS_BETWEEN_PICTURES:
             measured = per_seed([now.store.rows[j.id] for j in now.jobs if j.id in now.store.rows])
             results = {name: np.stack([m[name] for m in measured]) for name in measured[0]}
-            folder.save_figure(experiment.plot(parameters, results))
+            folder.save_figure(_figure(experiment, parameters, results))
             drawn = time.perf_counter()
 
     folder.save_json("parameters.json", experiment.describe(parameters))

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from featavg.plot.views import HOLDS as HOLDS
+from featavg.plot.views import NOT_STATED as NOT_STATED
+from featavg.plot.views import VIOLATED as VIOLATED
+
 if TYPE_CHECKING:
     from featavg.theory.evidence import Evidence
-
-HOLDS, VIOLATED, NOT_STATED = "holds", "violated", "not stated at this scale"
 
 
 @dataclass(frozen=True)

@@ -173,12 +173,3 @@ def test_a_closed_connection_stops_the_work_of_a_real_server():
         finally:
             server.should_exit = True
             thread.join()
-
-
-def command(capsys, *arguments):
-    try:
-        code = main(["play", *arguments])
-    except SystemExit as stop:
-        code = stop.code
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
