@@ -59,8 +59,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark tests by their place, and doctests that import PyTorch."""
-    if marker := marker_of(item.path):
+    marker = marker_of(item.path)
+    examples = item.dtest.examples if isinstance(item, pytest.DoctestItem) else []
+    if marker is None and any("import torch" in example.source for example in examples):
+        marker = "vision"
+    if marker is not None:
         item.add_marker(marker)
-    elif isinstance(item, pytest.DoctestItem):
-        if any("import torch" in example.source for example in item.dtest.examples):
-            item.add_marker("vision")
