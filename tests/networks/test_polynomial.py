@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import featavg as fa
-from support import autograd
 from support.zoo import check_perturbations, polynomial, random_polynomial
 
 
@@ -42,9 +41,12 @@ def imbalances(net):
     return np.square(net.second_layer[0]) - np.square(net.norms)
 
 
+@pytest.mark.vision
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from([1, 2, 3]), st.booleans(), st.integers(0, 10**6))
 def test_gradient_descent_is_that_of_autograd(power, train_second_layer, seed):
+    from support import autograd
+
     net, train = problem(power, train_second_layer, seed)
     expected = autograd.train(net, train, 0.5, 200)
     weights, outer = expected.weights, expected.second_layer
@@ -68,7 +70,10 @@ def test_gradient_descent_is_that_of_autograd(power, train_second_layer, seed):
         assert power == 1 or not np.allclose(left, 1)
 
 
+@pytest.mark.vision
 def test_many_steps_from_a_tiny_start_are_those_of_autograd():
+    from support import autograd
+
     net, train = problem(3, True, 5, scale=1e-4)
     expected = autograd.train(net, train, 1.0, 3000)
     weights, outer = expected.weights, expected.second_layer
@@ -80,7 +85,10 @@ def test_many_steps_from_a_tiny_start_are_those_of_autograd():
     np.testing.assert_allclose(run.net_at(-1).norms, np.linalg.norm(weights, axis=1), rtol=1e-6)
 
 
+@pytest.mark.vision
 def test_span_coordinates_are_as_good_as_any():
+    from support import autograd
+
     dim = 400
     law = fa.MultiCluster(clusters=4, dim=dim, signal=dim**-0.5, noise=0.3 * dim**-0.5)
     rng = np.random.default_rng(0)

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import featavg as fa
-from support import autograd
 
 
 @st.composite
@@ -38,9 +37,12 @@ def relative_error(found, expected):
     return np.linalg.norm(found - expected) / np.linalg.norm(expected)
 
 
+@pytest.mark.vision
 @settings(max_examples=60, deadline=None)
 @given(problems())
 def test_dual_primal_and_autograd_agree_and_coefficients_rebuild_the_weights(problem):
+    from support import autograd
+
     net, train, learning_rate = problem
     expected = autograd.train(net, train, learning_rate, 100)
     weights, biases = expected.weights, expected.biases
@@ -63,7 +65,10 @@ def test_dual_primal_and_autograd_agree_and_coefficients_rebuild_the_weights(pro
         assert relative_error(rebuilt, weights) < 1e-5
 
 
+@pytest.mark.vision
 def test_agreement_at_the_papers_setting():
+    from support import autograd
+
     rng = np.random.default_rng(0)
     train = fa.MultiCluster(clusters=10, dim=3072).sample(1000, rng=rng)
     binary = fa.BinaryNet.init(train, width=5, weight_scale=1e-5, bias_scale=1e-5, rng=rng)
