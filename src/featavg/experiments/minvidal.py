@@ -312,14 +312,15 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 
 
 def _informative(results: Results) -> dict[str, FloatArray]:
-    """Return the upper bounds that are below 1, the trivial one, and the radii that are exact."""
+    """Return the upper bounds that are below 1, the trivial one, and radii that end up exact."""
     shown = {}
     for power in POWERS:
         for name in ("averaging_upper", "decoupled_upper"):
             bound = results[f"p{power}_{name}"]
             shown[f"p{power}_{name}"] = np.where((bound < 1).all(axis=0), bound, np.nan)
         low, high = results[f"p{power}_radius_lower"], results[f"p{power}_radius"]
-        shown[f"p{power}_radius_exact"] = np.where((low == high).all(axis=0), high, np.nan)
+        exact = (low == high).all(axis=0)
+        shown[f"p{power}_radius_exact"] = np.where(exact & exact[-1], high, np.nan)
     return shown
 
 
