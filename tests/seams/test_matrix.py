@@ -1,4 +1,4 @@
-"""Every pair of seam and method: the answer is right for another object than the default, or refused.
+"""Every pair of seam and method: right for another object than the default, or refused.
 
 A class for each of the five seams (law, activation, loss, rule, norm), a test for each method.
 """

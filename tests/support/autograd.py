@@ -7,9 +7,23 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn import functional as F
+from torch.nn import functional as F  # noqa: N812  as everybody calls it
 
 import featavg as fa
+
+
+class Signs(torch.optim.Optimizer):
+    """Sign descent, which PyTorch has not."""
+
+    def __init__(self, parameters: Iterable[torch.Tensor], lr: float) -> None:
+        super().__init__(parameters, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self) -> None:  # type: ignore[override]
+        """Move every entry by the learning rate against the sign of its gradient."""
+        for group in self.param_groups:
+            for value in group["params"]:
+                value -= group["lr"] * value.grad.sign()
 
 
 class Trained:
