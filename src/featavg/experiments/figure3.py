@@ -306,5 +306,4 @@ EXPERIMENT = Experiment(
     table=table,
     plot=plot,
     views=views,
-    revision=2,
 )
