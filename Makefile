@@ -25,10 +25,10 @@ test: $(VENV)/dev browser ## run the tests
 	$(BIN)/python -m pytest
 
 test-network: $(VENV)/dev ## fetch the real data sets and check them
-	$(BIN)/python -m pytest -m network tests/test_datasets.py
+	$(BIN)/python -m pytest -m network tests/datasets
 
 test-faults: $(VENV)/dev ## kill sweeps, workers and schedulers, 20 rounds
-	FEATAVG_FAULT_ROUNDS=20 $(BIN)/python -m pytest tests/test_sweeps_faults.py tests/test_sweeps_cluster.py
+	FEATAVG_FAULT_ROUNDS=20 $(BIN)/python -m pytest tests/lab/sweeps/test_faults.py tests/lab/sweeps/test_cluster.py
 
 lint: $(VENV)/dev ## check style and types
 	$(BIN)/ruff check .

@@ -2,15 +2,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import featavg as fa
-import tiny_datasets
 from featavg.datasets.catalogue import CATALOGUE
+from support import FILES, tiny_datasets
 
 
 @pytest.fixture
@@ -23,6 +22,26 @@ def small_train() -> fa.Sample:
     """Odd k, an unbalanced partition that is not the first clusters, scales that are not 1."""
     law = fa.MultiCluster(clusters=5, dim=40, positive=[0, 3, 4], signal=1.5, noise=0.7)
     return law.sample(60, rng=np.random.default_rng(1))
+
+
+@pytest.fixture
+def measured(rng):
+    """Correlated centres of unequal norms, more clusters on one side, clusters of unequal size."""
+    cluster = np.array([0, 2, 1, 2, 2, 0, 3, 1, 2, 3, 0, 3])
+    centers = rng.standard_normal((4, 6)) * [[1], [2], [3], [4]] + 5
+    return centers[cluster] + rng.standard_normal((12, 6)), cluster
+
+
+@pytest.fixture(scope="session")
+def six_clusters() -> fa.Sample:
+    """Points of the paper's law, to be audited."""
+    return fa.MultiCluster(clusters=6, dim=600).sample(400, rng=np.random.default_rng(0))
+
+
+@pytest.fixture(scope="session")
+def audited(six_clusters):
+    """The audit of these points."""
+    return fa.audit(six_clusters.x, six_clusters.y)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +90,7 @@ def cache(empty_cache, tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def images():
     """Real images of CIFAR-10, shape (60, 3, 32, 32): six of each class, class after class."""
-    rows = np.asarray(Image.open(Path(__file__).parent / "data" / "embeddings" / "images.png"))
+    rows = np.asarray(Image.open(FILES / "embeddings" / "images.png"))
     return np.ascontiguousarray(rows.reshape(-1, 32, 32, 3).transpose(0, 3, 1, 2))
 
 

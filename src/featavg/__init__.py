@@ -19,8 +19,8 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from featavg.data.law import MultiCluster, UnknownLaw
-from featavg.data.sample import Sample
+from featavg.data.law import Law, MeasuredLaw, Sample
+from featavg.data.multicluster import AnisotropicClusters, MultiCluster, XorClusters
 from featavg.errors import InputError
 from featavg.measures.alignment import (
     alignment,
@@ -32,9 +32,26 @@ from featavg.measures.alignment import (
 )
 from featavg.measures.kkt import KKTResidual, kkt_residual
 from featavg.measures.margins import MarginHistory, Rates, normalized_margin, smoothed_margin
-from featavg.networks import BinaryNet, MultiClassNet, PolynomialNet
+from featavg.networks import (
+    Activation,
+    BinaryNet,
+    CoarseCrossEntropy,
+    CrossEntropy,
+    Exponential,
+    Hinge,
+    LeakyReLU,
+    Logistic,
+    Loss,
+    MultiClassNet,
+    ReLU,
+    ReLUPower,
+    Softplus,
+    Square,
+)
 from featavg.robustness import (
+    L2,
     AttackResult,
+    Norm,
     Radii,
     RobustCurve,
     averaged_direction,
@@ -48,6 +65,16 @@ from featavg.robustness import (
 from featavg.training.descent import descend
 from featavg.training.fast_forward import fast_forward
 from featavg.training.learning_rate import stable_learning_rate
+from featavg.training.rule import (
+    SAM,
+    SGD,
+    Adam,
+    GradientDescent,
+    Momentum,
+    Rule,
+    SignDescent,
+    WeightDecay,
+)
 from featavg.training.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -58,23 +85,56 @@ if TYPE_CHECKING:
 
 __version__ = version("featavg")
 
+# scikit-learn takes a while to import, and most of what is here does without.
+_IMPORTED_ON_USE = {
+    "AveragingClassifier": "featavg.estimators",
+    "DecoupledClassifier": "featavg.estimators",
+    "audit": "featavg.auditing.audit",
+    "audit_model": "featavg.auditing.model",
+    "sweep": "featavg.lab.sweeps",
+}
+
 __all__ = [
+    "L2",
+    "SAM",
+    "SGD",
+    "Activation",
+    "Adam",
+    "AnisotropicClusters",
     "AttackResult",
     "AveragingClassifier",
     "BinaryNet",
+    "CoarseCrossEntropy",
+    "CrossEntropy",
     "DecoupledClassifier",
+    "Exponential",
+    "GradientDescent",
+    "Hinge",
     "InputError",
     "KKTResidual",
+    "Law",
+    "LeakyReLU",
+    "Logistic",
+    "Loss",
     "MarginHistory",
+    "MeasuredLaw",
+    "Momentum",
     "MultiClassNet",
     "MultiCluster",
-    "PolynomialNet",
+    "Norm",
     "Radii",
     "Rates",
+    "ReLU",
+    "ReLUPower",
     "RobustCurve",
+    "Rule",
     "Sample",
+    "SignDescent",
+    "Softplus",
+    "Square",
     "Trajectory",
-    "UnknownLaw",
+    "WeightDecay",
+    "XorClusters",
     "__version__",
     "alignment",
     "audit",
@@ -100,18 +160,9 @@ __all__ = [
     "worst",
 ]
 
-# scikit-learn takes a while to import, and most of what is here does without.
-_LATER = {
-    "AveragingClassifier": "featavg.estimators",
-    "DecoupledClassifier": "featavg.estimators",
-    "audit": "featavg.auditing.audit",
-    "audit_model": "featavg.auditing.model",
-    "sweep": "featavg.lab.sweeps",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Import estimators, audits and sweeps when they are first asked for."""
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+    if name in _IMPORTED_ON_USE:
+        return getattr(import_module(_IMPORTED_ON_USE[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

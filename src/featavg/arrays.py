@@ -19,3 +19,12 @@ def frozen(array: Any) -> Any:
     copy = array.copy()
     copy.flags.writeable = False
     return copy
+
+
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Return rows scaled to norm 1; rows of zeros stay zero."""
+    # Dividing by the largest entry first keeps the norm of tiny and huge rows in range.
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    scaled = rows / np.where(largest > 0, largest, 1)
+    norms = np.linalg.norm(scaled, axis=1, keepdims=True)
+    return scaled / np.where(norms > 0, norms, 1)

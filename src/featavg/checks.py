@@ -60,6 +60,13 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
     return value
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
 def partition(positive: Any, clusters: int) -> tuple[int, ...]:
     """Return the positive clusters as a sorted tuple; a count means the first ones."""
     if positive is None:
@@ -83,6 +90,13 @@ def partition(positive: Any, clusters: int) -> tuple[int, ...]:
             f"numbered from 0 to {clusters - 1}; got {positive!r}."
         )
     return chosen
+
+
+def signs_of_partition(positive: Any, clusters: int) -> IntArray:
+    """Return +1 for each positive cluster and -1 for the others, shape (clusters,)."""
+    signs = np.full(clusters, -1, dtype=np.int64)
+    signs[list(partition(positive, clusters))] = 1
+    return signs
 
 
 def numbers(name: str, value: ArrayLike) -> FloatArray:

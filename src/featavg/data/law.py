@@ -1,117 +1,111 @@
-"""The data law: clusters around orthogonal centres, each cluster on one of two sides."""
+"""Laws and samples: a law draws samples, and a sample knows the law it comes from."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray, frozen
 from featavg.data.span import RESERVE, SpanFrame, normal
 from featavg.errors import InputError
 
-if TYPE_CHECKING:
-    from featavg.data.sample import Sample
-
 _DTYPES = ("float64", "float32")
 _AMBIENT_ENTRIES = 2**27
 _ROWS_AT_ONCE = 256
 
 
-@dataclass(frozen=True)
-class MultiCluster:
-    r"""The multi-cluster data law.
+class Law(ABC):
+    r"""How points are drawn: clusters around centres, each cluster on one of two sides.
 
-    Paper: Definition 3.1, Assumptions 3.2 and 3.3; Appendix E.1 for `signal`, `noise`, `cosine`.
+    Paper: Definition 3.1 is the case `MultiCluster`; others are extensions.
 
-    A point is drawn as :math:`x = \alpha \mu_j + \sigma \xi` with :math:`j` uniform over the
-    :math:`k` clusters, :math:`\xi \sim N(0, I_d)` and :math:`\|\mu_j\| = \sqrt d`. Its label is
-    +1 if cluster :math:`j` is positive, else -1.
+    A point is :math:`x = \alpha \mu_j + \sigma \xi` with the centre :math:`\mu_j` of its cluster
+    and the noise :math:`\xi`; its label is the side of the cluster. A law of your own is a subclass
+    that says where the centres are (`center_directions`) and, where they differ from the paper's,
+    how clusters (`draw_clusters`) and noise (`draw_noise`) are drawn.
 
-    Parameters
+    Attributes
     ----------
-    clusters : int
-        :math:`k`, the number of clusters, at least 2.
-    dim : int
-        :math:`d`, the dimension of the points.
-    positive : int or sequence of int, optional
-        How many clusters are positive (the first ones), or which. The first half by default;
-        of an odd number the larger half. Kept as a sorted tuple.
-    signal : float
-        :math:`\alpha`, the factor of the centres.
-    noise : float
-        :math:`\sigma`, the standard deviation of the noise in each coordinate.
-    cosine : float
-        The cosine between any two centres. 0 is the paper's orthogonal law; every value from
-        -1/(k-1) (a simplex) to 1 exists.
-
-    Examples
-    --------
-    >>> law = MultiCluster(clusters=5, dim=100)
-    >>> law.positive_clusters, law.negative_clusters
-    ((0, 1, 2), (3, 4))
-    >>> MultiCluster(clusters=20, dim=10)
-    Traceback (most recent call last):
-        ...
-    featavg.errors.InputError: clusters must be at most dim because centres are orthogonal
-    (Assumption 3.2); got clusters=20, dim=10.
+    clusters, dim : int
+        :math:`k` and :math:`d`.
+    signal, noise : float
+        :math:`\alpha` and :math:`\sigma`.
     """
 
     clusters: int
     dim: int
-    positive: int | Sequence[int] | None = None
-    signal: float = 1.0
-    noise: float = 1.0
-    cosine: float = 0.0
+    signal: float
+    noise: float
 
-    def __post_init__(self) -> None:
-        clusters = checks.count("clusters", self.clusters, minimum=2)
-        dim = checks.count("dim", self.dim)
-        cosine = checks.cosine("cosine", self.cosine, clusters=clusters)
-        rank = _equiangular_rank(clusters, cosine)
-        if rank > dim:
-            reason = (
-                "centres are orthogonal (Assumption 3.2)"
-                if cosine == 0
-                else f"centres with a pairwise cosine of {cosine:g} are linearly independent"
-                if rank == clusters
-                else f"centres with a pairwise cosine of {cosine:g} span {rank} dimensions"
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "sample" in vars(cls):
+            raise TypeError(
+                f"{cls.__name__} must not override sample, because fresh points would not follow "
+                "it; override draw_centers, draw_clusters, draw_noise or draw_points."
             )
-            limit = "dim" if rank == clusters else "dim + 1"
-            raise InputError(
-                f"clusters must be at most {limit} because {reason}; "
-                f"got clusters={clusters}, dim={dim}."
-            )
-        normalised = {
-            "clusters": clusters,
-            "dim": dim,
-            "cosine": cosine,
-            "positive": checks.partition(self.positive, clusters),
-            "signal": checks.scale("signal", self.signal),
-            "noise": checks.scale("noise", self.noise, zero=True),
-        }
-        for name, value in normalised.items():
-            object.__setattr__(self, name, value)
+
+    @property
+    @abstractmethod
+    def signs(self) -> IntArray:
+        """The side of each cluster, +1 or -1, shape (clusters,)."""
 
     @property
     def positive_clusters(self) -> tuple[int, ...]:
         """The set :math:`J_+`, sorted."""
-        return checks.partition(self.positive, self.clusters)
+        return tuple(np.flatnonzero(self.signs == 1).tolist())
 
     @property
     def negative_clusters(self) -> tuple[int, ...]:
         """The set :math:`J_-`, sorted."""
-        return tuple(sorted(set(range(self.clusters)) - set(self.positive_clusters)))
+        return tuple(np.flatnonzero(self.signs == -1).tolist())
 
     @property
-    def signs(self) -> IntArray:
-        """The label of each cluster, shape (clusters,)."""
-        signs = np.full(self.clusters, -1, dtype=np.int64)
-        signs[list(self.positive_clusters)] = 1
-        return signs
+    def follows_definition(self) -> bool:
+        """Whether this is the law of Definition 3.1, which the paper's statements are about."""
+        return False
+
+    @property
+    def rotation_invariant(self) -> bool:
+        """Whether every rotated frame is as likely, so that span coordinates are exact in law.
+
+        True unless a subclass draws its own noise, which may then not be N(0, I), or its own
+        centres, which may then have a preferred orientation.
+        """
+        own = type(self)
+        return own.draw_noise is Law.draw_noise and own.draw_centers is Law.draw_centers
+
+    # --- what a law draws
+
+    @abstractmethod
+    def center_directions(self) -> FloatArray:
+        r"""Return the centres divided by :math:`\sqrt d`, in as few coordinates as they span."""
+
+    def draw_centers(self, rng: np.random.Generator) -> FloatArray:
+        """Draw the centres in a uniformly random frame, shape (clusters, dim)."""
+        directions = self.center_directions()
+        checks.memory(f"{self.clusters} centres of dim={self.dim}", self.clusters * self.dim * 8)
+        axes = np.linalg.qr(rng.standard_normal((self.dim, directions.shape[1])))[0].T
+        return np.sqrt(self.dim) * (directions @ axes)
+
+    def draw_clusters(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Draw the cluster of each of `size` points: uniformly."""
+        return rng.integers(self.clusters, size=size)
+
+    def draw_noise(
+        self, shape: tuple[int, int], rng: np.random.Generator, dtype: np.dtype[Any]
+    ) -> FloatArray:
+        r"""Draw the noise :math:`\xi` of some points, of shape (points, dim): N(0, I)."""
+        return normal(shape, rng, dtype)
+
+    # --- samples
 
     def sample(
         self,
@@ -136,8 +130,9 @@ class MultiCluster:
         coordinates : {"auto", "ambient", "span"}
             "ambient" gives every point its `dim` coordinates. "span" gives the coordinates in a
             basis of the span of everything that training sees: exactly the same law for all that
-            is computed from them, at a cost that does not depend on `dim`. "auto" takes the
-            ambient ones up to about a gigabyte, then those of the span.
+            is computed from them, at a cost that does not depend on `dim`; only for laws that are
+            rotation invariant. "auto" takes the ambient ones up to about a gigabyte, then those of
+            the span.
         dtype : {"float64", "float32"}
             The precision of the points, and so of everything computed from them.
         reserve : int
@@ -145,6 +140,7 @@ class MultiCluster:
 
         Examples
         --------
+        >>> from featavg import MultiCluster
         >>> rng = np.random.default_rng(0)
         >>> MultiCluster(clusters=4, dim=50).sample(100, rng=rng)
         Sample(100 points, 4 clusters, 50 coordinates, float64)
@@ -154,16 +150,28 @@ class MultiCluster:
         rng = checks.generator(rng)
         size = checks.count("size", size)
         kind = np.dtype(checks.choice("dtype", dtype, _DTYPES))
-        frame = self._frame(size, coordinates, checks.count("reserve", reserve, minimum=0))
+        frame = self.span_frame(size, coordinates, reserve)
         columns = self.dim if frame is None else frame.coordinates
         checks.memory(f"{size} points of {columns} coordinates", size * columns * kind.itemsize)
-        centers = self._draw_centers(rng, frame).astype(kind)
-        return draw(self, frozen(centers), size, rng, frame, training=True)
+        if frame is None:
+            centers = self.draw_centers(rng)
+        else:  # the first coordinates are those of the centres
+            axes = np.eye(frame.rank, frame.coordinates)
+            centers = np.sqrt(self.dim) * (self.center_directions() @ axes)
+        return self.draw_points(frozen(centers.astype(kind)), size, rng, frame, training=True)
 
-    def _frame(self, size: int, coordinates: str, reserve: int) -> SpanFrame | None:
-        """Return the frame of span coordinates, or None for ambient ones."""
+    def span_frame(self, size: int, coordinates: str, reserve: int) -> SpanFrame | None:
+        """Return the frame of span coordinates for `size` points, or None for ambient ones."""
         coordinates = checks.choice("coordinates", coordinates, ("auto", "ambient", "span"))
-        frame = SpanFrame(self.dim, _equiangular_rank(self.clusters, self.cosine), size, reserve)
+        reserve = checks.count("reserve", reserve, minimum=0)
+        if coordinates == "ambient" or (coordinates == "auto" and not self.rotation_invariant):
+            return None
+        if not self.rotation_invariant:
+            raise InputError(
+                "span coordinates need a law that is rotation invariant, because they leave the "
+                f"orientation open; got {type(self).__name__}, so use coordinates='ambient'."
+            )
+        frame = SpanFrame(self.dim, self.center_directions().shape[1], size, reserve)
         fits = frame.coordinates < self.dim
         if coordinates == "span" and not fits:
             raise InputError(
@@ -171,41 +179,65 @@ class MultiCluster:
                 f"points and a reserve of {reserve}) and dim={self.dim}."
             )
         large = size * self.dim > _AMBIENT_ENTRIES
-        in_span = coordinates == "span" or (coordinates == "auto" and fits and large)
-        return frame if in_span else None
+        return frame if coordinates == "span" or (fits and large) else None
 
-    def _draw_centers(self, rng: np.random.Generator, frame: SpanFrame | None) -> FloatArray:
-        rank = _equiangular_rank(self.clusters, self.cosine)
+    def draw_points(
+        self,
+        centers: FloatArray,
+        size: int,
+        rng: np.random.Generator,
+        frame: SpanFrame | None,
+        *,
+        training: bool,
+    ) -> Sample:
+        """Draw `size` points around given centres."""
+        cluster = self.draw_clusters(size, rng)
         if frame is None:
-            size = self.clusters * self.dim * 8
-            checks.memory(f"{self.clusters} centres of dim={self.dim}", size)
-            axes = np.linalg.qr(rng.standard_normal((self.dim, rank)))[0].T
-        else:  # the first coordinates are those of the centres
-            axes = np.eye(rank, frame.coordinates)
-        directions = axes if self.cosine == 0 else _equiangular_factor(self) @ axes
-        return np.sqrt(self.dim) * directions
+            noise = np.empty((size, centers.shape[1]), centers.dtype)
+            noise_norms = np.empty(size, centers.dtype)
+        elif training:
+            noise = frame.training_noise(rng, centers.dtype)
+            noise_norms = np.linalg.norm(noise, axis=1)
+        else:
+            noise, noise_norms = frame.fresh_noise(size, rng, centers.dtype)
+        # some rows at a time, and no further than centres reach: nothing else of the size of x
+        reach = centers.shape[1] if frame is None else frame.rank
+        shifts = self.signal * centers[:, :reach]
+        for start in range(0, size, _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            with np.errstate(over="ignore", invalid="ignore"):  # Sample refuses what overflows
+                if frame is None:
+                    noise[rows] = self.draw_noise(noise[rows].shape, rng, centers.dtype)
+                    noise_norms[rows] = np.linalg.norm(noise[rows], axis=1)
+                noise[rows] *= self.noise
+                noise[rows, :reach] += shifts[cluster[rows]]
+        noise.flags.writeable = False  # handed over, not copied
+        norms = noise_norms.astype(centers.dtype, copy=False)
+        return Sample(self, centers, noise, self.signs[cluster], cluster, norms, frame)
 
 
 @dataclass(frozen=True)
-class UnknownLaw(MultiCluster):
-    r"""What is known of the law of points that were measured, not drawn: clusters and their sides.
+class MeasuredLaw(Law):
+    r"""The law of points that were measured, not drawn: only clusters and their sides are known.
 
     Paper: none, an extension; the CIFAR-10 embeddings of Section 6.1 are such points.
 
     A point is :math:`x = \mu_j + \xi` with :math:`\mu_j` the mean of its cluster and
-    :math:`\xi` what is left, so `signal` and `noise` are 1 by definition. Centres have any norms
-    and angles, so `cosine` is NaN: a formula that asks for it gets no number rather than a wrong
-    one. There may be more clusters than dimensions. Nothing can be drawn from it.
+    :math:`\xi` the rest, so `signal` and `noise` are 1 by definition. Centres have any norms and
+    angles, and there may be more clusters than dimensions. Nothing can be drawn from it.
 
     Examples
     --------
-    >>> UnknownLaw(clusters=3, dim=2).positive_clusters
+    >>> MeasuredLaw(clusters=3, dim=2).positive_clusters
     (0, 1)
     """
 
-    signal: float = field(default=1.0, init=False)
-    noise: float = field(default=1.0, init=False)
-    cosine: float = field(default=float("nan"), init=False)
+    clusters: int
+    dim: int
+    positive: int | Sequence[int] | None = None
+
+    signal = 1.0
+    noise = 1.0
 
     def __post_init__(self) -> None:
         clusters = checks.count("clusters", self.clusters, minimum=2)
@@ -213,68 +245,200 @@ class UnknownLaw(MultiCluster):
         object.__setattr__(self, "dim", checks.count("dim", self.dim))
         object.__setattr__(self, "positive", checks.partition(self.positive, clusters))
 
-    def sample(self, *_: Any, **__: Any) -> Sample:
-        """Refuse: nobody knows how to draw such points."""
-        raise InputError("points cannot be drawn from a law that is not known; give your own.")
+    @property
+    def signs(self) -> IntArray:
+        """The side of each cluster, +1 or -1, shape (clusters,)."""
+        return checks.signs_of_partition(self.positive, self.clusters)
+
+    @property
+    def rotation_invariant(self) -> bool:
+        """No: measured points have the orientation that they have."""
+        return False
+
+    def center_directions(self) -> FloatArray:
+        """Refuse: the centres are those of the sample."""
+        raise InputError(
+            "points cannot be drawn because these were measured, not drawn from a law; "
+            "hold some of them back instead."
+        )
+
+    def draw_points(self, *_: Any, **__: Any) -> Sample:
+        """Refuse: it is not known how such points are drawn."""
+        self.center_directions()
+        raise AssertionError("center_directions always refuses")
 
 
-def draw(
-    law: MultiCluster,
-    centers: FloatArray,
-    size: int,
-    rng: np.random.Generator,
-    frame: SpanFrame | None,
-    *,
-    training: bool,
-) -> Sample:
-    """Draw `size` points around given centres."""
-    from featavg.data.sample import Sample  # which knows the laws
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample:
+    r"""Points drawn from a law, with what is known about them.
 
-    cluster = rng.integers(law.clusters, size=size)
-    if frame is None:
-        noise = np.empty((size, centers.shape[1]), centers.dtype)
-        noise_norms = np.empty(size, centers.dtype)
-    elif training:
-        noise = frame.training_noise(rng, centers.dtype)
-        noise_norms = np.linalg.norm(noise, axis=1)
-    else:
-        noise, noise_norms = frame.fresh_noise(size, rng, centers.dtype)
-    # some rows at a time, and no further than centres reach: nothing else of the size of x
-    reach = centers.shape[1] if frame is None else frame.rank
-    shifts = law.signal * centers[:, :reach]
-    for start in range(0, size, _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        if frame is None:
-            noise[rows] = normal(noise[rows].shape, rng, centers.dtype)
-            noise_norms[rows] = np.linalg.norm(noise[rows], axis=1)
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by Sample
-            noise[rows] *= law.noise
-            noise[rows, :reach] += shifts[cluster[rows]]
-    noise.flags.writeable = False  # handed over, not copied
-    norms = noise_norms.astype(centers.dtype, copy=False)
-    return Sample(law, centers, noise, law.signs[cluster], cluster, norms, frame)
+    Paper: the training set S of Section 3.2, with the cluster labels of Section 4.2.
 
+    Attributes
+    ----------
+    law : Law
+        Where the points come from.
+    centers : array of shape (clusters, coordinates)
+        The centres :math:`\mu_j`.
+    x : array of shape (points, coordinates)
+        The points, read-only.
+    y : array of shape (points,)
+        The coarse labels, in {-1, +1}.
+    cluster : array of shape (points,)
+        The cluster of each point: the fine labels.
+    noise_norms : array of shape (points,)
+        :math:`\|\xi_i\|`, of the noise before it is scaled by :math:`\sigma`.
+    frame : SpanFrame or None
+        What the coordinates stand for; None for ambient ones.
 
-def _equiangular_rank(clusters: int, cosine: float) -> int:
-    """Return how many dimensions vectors with this pairwise cosine span."""
-    if cosine >= 1:
-        return 1
-    is_simplex = 1 + (clusters - 1) * cosine <= 1e-12
-    return clusters - 1 if is_simplex else clusters
+    Examples
+    --------
+    >>> from featavg import MultiCluster
+    >>> rng = np.random.default_rng(0)
+    >>> train = MultiCluster(clusters=4, dim=50).sample(100, rng=rng)
+    >>> test = train.fresh(10, rng=rng)                    # new points, the same centres
+    >>> train.x.shape, test.x.shape, bool((test.centers == train.centers).all())
+    ((100, 50), (10, 50), True)
 
-
-def _equiangular_factor(law: MultiCluster) -> FloatArray:
-    """Return the rows of unit vectors with this pairwise cosine, in as few columns as they span.
-
-    The Gram matrix (1-c) I + c 11ᵀ has the eigenvalue 1 + (k-1)c on the vector of ones and 1 - c
-    on everything orthogonal to it; the factor is its root, without the columns of eigenvalue zero.
+    `from_points` makes a sample of points of your own.
     """
-    k, cosine = law.clusters, law.cosine
-    rank = _equiangular_rank(k, cosine)
-    mean = np.full((k, k), 1 / k)
-    if cosine >= 1:  # all centres are the same
-        return np.ones((k, 1))
-    if rank == k - 1:  # a simplex: the centres sum to zero
-        return np.sqrt(1 - cosine) * np.linalg.svd(np.eye(k) - mean)[0][:, :rank]
-    along, across = 1 + (k - 1) * cosine, 1 - cosine
-    return np.sqrt(across) * (np.eye(k) - mean) + np.sqrt(along) * mean
+
+    law: Law
+    centers: FloatArray
+    x: FloatArray
+    y: IntArray
+    cluster: IntArray
+    noise_norms: FloatArray
+    frame: SpanFrame | None = None
+
+    def __post_init__(self) -> None:
+        x = checks.matrix("x", self.x)
+        points, coordinates = x.shape
+        centers = checks.matrix("centers", self.centers, columns=coordinates)
+        clusters = self.law.clusters
+        if len(centers) != clusters:
+            raise InputError(
+                f"centers must have one row for each of the {clusters} clusters; "
+                f"got the shape {centers.shape}."
+            )
+        cluster = checks.indices("cluster", self.cluster, length=points, below=clusters)
+        y = checks.signs("y", self.y, length=points)
+        if (y != self.law.signs[cluster]).any():
+            first = int(np.flatnonzero(y != self.law.signs[cluster])[0])
+            raise InputError(
+                "y must be the side of each point's cluster; "
+                f"got y={y[first]} in cluster {cluster[first]} at point {first}."
+            )
+        norms = checks.vector("noise_norms", self.noise_norms, length=points)
+        checked: dict[str, Any] = {
+            "centers": centers,
+            "x": x,
+            "y": y,
+            "cluster": cluster,
+            "noise_norms": norms,
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, frozen(value))
+
+    @classmethod
+    def from_points(
+        cls,
+        x: ArrayLike,
+        cluster: ArrayLike,
+        *,
+        positive: int | Sequence[int] | None = None,
+        centers: ArrayLike | None = None,
+    ) -> Sample:
+        r"""Make a sample of points that were measured, such as embeddings of images.
+
+        Paper: Section 6.1, where the features of CIFAR-10 are the class means of its embeddings.
+
+        The centres are the means of the clusters and the noise is the rest, so that
+        :math:`x_i = \mu_j + \xi_i` and Lemma 5.1 holds with :math:`\alpha = \sigma = 1`. The law
+        is a `MeasuredLaw`, and `fresh` refuses: hold back points of your own instead.
+
+        Parameters
+        ----------
+        x : array of shape (points, coordinates)
+            The points. float32 stays float32.
+        cluster : array of shape (points,)
+            The cluster of each point, from 0 on: the fine labels.
+        positive : int or sequence of int, optional
+            How many clusters are positive (the first ones), or which; the first half by default.
+        centers : array of shape (clusters, coordinates), optional
+            The centres, where they are not to be the means of these points: points held back have
+            those of the training points.
+
+        Examples
+        --------
+        >>> x = [[3.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 4.0]]
+        >>> train = Sample.from_points(x, [0, 0, 1, 1])
+        >>> train.centers.tolist(), train.y.tolist(), train.noise_norms.tolist()
+        ([[2.0, 0.0], [0.0, 3.0]], [1, 1, -1, -1], [1.0, 1.0, 1.0, 1.0])
+        >>> Sample.from_points([[2.0, 1.0]], [0], centers=train.centers)
+        Sample(1 points, 2 clusters, 2 coordinates, float64)
+        """
+        points = checks.matrix("x", x)
+        labels = np.asarray(cluster)
+        if centers is None:
+            checks.indices("cluster", labels, length=len(points), below=len(points))
+            means = _cluster_means(points, labels)
+        else:
+            means = checks.matrix("centers", centers, columns=points.shape[1])
+        labels = checks.indices("cluster", labels, length=len(points), below=len(means))
+        law = MeasuredLaw(len(means), points.shape[1], positive)
+        norms = np.empty(len(points), points.dtype)
+        for j, mean in enumerate(means):
+            norms[labels == j] = np.linalg.norm(points[labels == j] - mean, axis=1)
+        return cls(law, means.astype(points.dtype), points, law.signs[labels], labels, norms)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __repr__(self) -> str:
+        points, coordinates = self.x.shape
+        return (
+            f"Sample({points} points, {self.law.clusters} clusters, "
+            f"{coordinates} coordinates{'' if self.frame is None else ' of the span'}, "
+            f"{self.x.dtype})"
+        )
+
+    @cached_property
+    def gram(self) -> FloatArray:
+        """The Gram matrix X Xᵀ, shape (points, points), computed once and kept."""
+        checks.memory(f"the Gram matrix of {len(self)} points", len(self) ** 2 * self.x.itemsize)
+        with np.errstate(over="ignore", invalid="ignore"):
+            is_training = self.frame is not None and self.frame.is_training(self.x)
+            gram = self.frame.gram(self.x) if is_training and self.frame else self.x @ self.x.T
+        gram.flags.writeable = False
+        return gram
+
+    def fresh(self, size: int, *, rng: np.random.Generator) -> Sample:
+        """Draw `size` new points around the same centres, in the same coordinates."""
+        size = checks.count("size", size)
+        rng = checks.generator(rng)
+        return self.law.draw_points(self.centers, size, rng, self.frame, training=False)
+
+    def gaussian(self, count: int, *, rng: np.random.Generator) -> FloatArray:
+        """Draw `count` vectors of N(0, I) in the coordinates of this sample.
+
+        Random directions such as initial weights are drawn here, because only the sample knows
+        what its coordinates stand for.
+        """
+        size = count * self.x.shape[1] * self.x.itemsize
+        checks.memory(f"{count} vectors of {self.x.shape[1]} coordinates", size)
+        rng = checks.generator(rng)
+        if self.frame is not None:
+            return self.frame.gaussian(count, rng, self.x.dtype)
+        return normal((count, self.x.shape[1]), rng, self.x.dtype)
+
+
+def _cluster_means(x: FloatArray, cluster: IntArray) -> FloatArray:
+    """Return the mean of the points of each cluster, shape (clusters, coordinates)."""
+    sizes = np.bincount(cluster)
+    if not sizes.all():
+        raise InputError(
+            "cluster must name each number up to its largest because a centre is the mean of the "
+            f"points of its cluster; got no point in cluster {int(np.argmin(sizes))}."
+        )
+    return np.stack([x[cluster == j].mean(axis=0, dtype=np.float64) for j in range(len(sizes))])

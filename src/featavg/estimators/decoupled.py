@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.estimators._base import HeadClassifier
 from featavg.estimators.choice import Look, choose_subclasses

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from featavg.arrays import FloatArray, IntArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.estimators.frontier import Frontier, checkpoint_steps, training_path
 from featavg.estimators.heads import Head
 from featavg.estimators.scaling import Scaling
@@ -153,7 +153,7 @@ def _begin(task: Task, plan: Plan) -> tuple[Head, Sample, float]:
 def sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:
     """Return points with fine labels as a sample; class 1 is positive (class 0 is not)."""
     x.flags.writeable = False  # handed over, not copied
-    return Sample.of_points(x, fine, positive=[int(j) for j in np.flatnonzero(class_of == 1)])
+    return Sample.from_points(x, fine, positive=[int(j) for j in np.flatnonzero(class_of == 1)])
 
 
 def _walk(

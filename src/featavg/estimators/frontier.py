@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from featavg.arrays import FloatArray, IntArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.training.descent import cheaper_method, descend
 

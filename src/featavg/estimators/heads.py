@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
 from featavg.arrays import FloatArray, IntArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet

@@ -8,10 +8,9 @@ are listed as contested, and their rows report what the paper says beside what w
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,13 +26,11 @@ from featavg.lab.experiment import (
     parameter,
 )
 from featavg.lab.setting import MatrixSetting
+from featavg.lab.tables import tidy_rows
 from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
 from featavg.plot.views import HeatMaps, Matrix, View
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 AVERAGES_FROM = 0.9
 """The averaging index from which a network counts as averaging, as in Figure 2."""
@@ -195,41 +192,9 @@ def _index_expectation(ablation: Ablation, value: float) -> Expectation:
 
 def table(parameters: Parameters, results: Results) -> Table:
     """Return every entry of every matrix; the other numbers are scalars."""
-    values = list(parameters.settings)
-    rows = [
-        (seed, values[v], int(i), int(j), float(cosine))
-        for (seed, v, i, j), cosine in np.ndenumerate(results["cosines"])
-    ]
+    values, numbers = list(parameters.settings), range(parameters.clusters)
+    rows = tidy_rows(results["cosines"], axes=(values, numbers, numbers))
     return Table(("seed", "value", "center", "weight", "cosine"), rows)
-
-
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the matrix of the first seed at every value: a mean over seeds would look averaged."""
-    from featavg.plot import style as plots
-
-    values = list(parameters.settings)
-    seeds = len(results["cosines"])
-    with plots.style():
-        figure, panels = plots.new_figure(4.5 * len(values) + 0.9, 4.9, columns=len(values))
-        for i, (panel, value) in enumerate(zip(panels, values, strict=True)):
-            index, radius = (results[quantity(n, value)] for n in ("index", "radius"))
-            picture = plots.heat_map(
-                panel,
-                results["cosines"][0, i],
-                rows="centre $\\mu_i$",
-                columns="weight $w_j$",
-                title=f"({chr(ord('a') + i)}) {_subscripts(parameters.ablation.label(value))}\n"
-                f"index {_spread(index, 2)}, radius {_spread(radius, 1)}",
-            )
-        figure.colorbar(picture, ax=panels, label="cosine", shrink=0.9)
-        if seeds > 1:
-            figure.supxlabel(
-                "Matrices: the first seed. Averaging index and median exact radius: "
-                f"mean ± std of {seeds} seeds.",
-                fontsize=9,
-                color=plots.QUIET,
-            )
-    return figure
 
 
 def views(parameters: Parameters, results: Results) -> list[View]:
@@ -241,10 +206,16 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             columns="weight",
             value="cosine",
             panels=[
-                Matrix.over_seeds(parameters.ablation.label(v), results["cosines"][:1, i : i + 1])
-                for i, v in enumerate(parameters.settings)
+                Matrix.over_seeds(
+                    f"{parameters.ablation.label(value)}: "
+                    f"index {_spread(results[quantity('index', value)], 2)}, "
+                    f"radius {_spread(results[quantity('radius', value)], 1)}",
+                    results["cosines"][:1, i : i + 1],
+                )
+                for i, value in enumerate(parameters.settings)
             ],
-            note="The first seed.",
+            note="Matrices of the first seed; averaging index and median exact radius: "
+            "mean ± standard deviation over seeds.",
         )
     ]
 
@@ -252,11 +223,6 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 def _spread(numbers: FloatArray, digits: int) -> str:
     text = f"{numbers.mean():.{digits}f}"
     return text if len(numbers) == 1 else f"{text} ± {numbers.std(ddof=1):.{digits}f}"
-
-
-def _subscripts(label: str) -> str:
-    """Return a label as Matplotlib sets it."""
-    return re.sub(r"σ_(\w)", r"$\\sigma_\1$", label)
 
 
 def _text(value: float) -> str:
@@ -342,7 +308,6 @@ def _declare(figure: int, title: str, parameters: Parameters, quick: Parameters)
         measure=measure,
         expects=expects,
         table=table,
-        plot=plot,
         views=views,
     )
 

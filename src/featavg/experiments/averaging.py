@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from featavg import checks
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.lab.experiment import (
     Expectation,
     Experiment,
@@ -19,11 +19,10 @@ from featavg.lab.experiment import (
     parameter,
 )
 from featavg.lab.setting import CoarseSetting
+from featavg.lab.tables import tidy_rows
 from featavg.measures.alignment import alignment, averaging_index, clean_accuracy
+from featavg.plot.views import HeatMaps, Matrix, View
 from featavg.robustness import exact_radii
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _ATTACK_STEPS = 20
 
@@ -110,28 +109,23 @@ def expects(parameters: Parameters) -> list[Expectation]:
 
 def table(_: Parameters, results: Results) -> Table:
     """Return the cosine of every neuron with every centre."""
-    rows = [
-        (int(seed), int(i), int(j), float(cosine))
-        for (seed, i, j), cosine in np.ndenumerate(results["cosines"])
-    ]
-    return Table(("seed", "center", "neuron", "cosine"), rows)
+    return Table(("seed", "center", "neuron", "cosine"), tidy_rows(results["cosines"]))
 
 
-def plot(_: Parameters, results: Results) -> Figure:
-    """Draw the cosines of the first seed."""
-    from featavg.plot import style as plots
-
-    with plots.style():
-        figure, (panel,) = plots.new_figure(6.5, 5.2)
-        picture = plots.heat_map(
-            panel,
-            results["cosines"][0],
+def views(_: Parameters, results: Results) -> list[View]:
+    """Return the cosines of the first seed: a mean over seeds would look averaged."""
+    index, radius = (results[name].mean() for name in ("index", "radius"))
+    title = f"averaging index {index:.2f}, median radius {radius:.1f}"
+    return [
+        HeatMaps(
+            "Cosines of centres and neurons",
             rows="centre",
             columns="neuron",
-            title=f"index {results['index'].mean():.2f}, radius {results['radius'].mean():.1f}",
+            value="cosine",
+            panels=[Matrix.over_seeds(title, results["cosines"][:1, None])],
+            note="The matrix is of the first seed, index and radius are means over seeds.",
         )
-        figure.colorbar(picture, ax=panel, label="cosine", shrink=0.9)
-    return figure
+    ]
 
 
 EXPERIMENT = Experiment(
@@ -143,7 +137,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     expects=expects,
     table=table,
-    plot=plot,
+    views=views,
     in_reproduce=False,
     data_fields=DATA_FIELDS,
 )

@@ -23,7 +23,7 @@ import numpy as np
 
 from featavg import checks, datasets
 from featavg.arrays import FloatArray, IntArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.lab.experiment import parameter
 from featavg.progress import wanted
@@ -107,8 +107,8 @@ def prepared(embedded: Embedded, *, center: str, positive: int) -> tuple[Sample,
     factor = 1 / np.sqrt(np.square(points).mean(dtype=np.float64))
     for some in (points, held_back):
         some *= factor.astype(some.dtype)
-    sample = Sample.of_points(points, embedded.train_classes, positive=positive)
-    return sample, Sample.of_points(
+    sample = Sample.from_points(points, embedded.train_classes, positive=positive)
+    return sample, Sample.from_points(
         held_back, embedded.test_classes, positive=positive, centers=sample.centers
     )
 
@@ -116,6 +116,6 @@ def prepared(embedded: Embedded, *, center: str, positive: int) -> tuple[Sample,
 def centered(sample: Sample) -> Sample:
     """Return the same points with centres from which the mean of all centres is subtracted."""
     centers = sample.centers - sample.centers.mean(axis=0)
-    return Sample.of_points(
+    return Sample.from_points(
         sample.x, sample.cluster, positive=sample.law.positive_clusters, centers=centers
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from featavg import checks
 from featavg.arrays import FloatArray
@@ -18,13 +20,12 @@ from featavg.lab.experiment import (
     parameter,
 )
 from featavg.lab.setting import SyntheticSetting
+from featavg.lab.tables import tidy_rows
 from featavg.networks.base import TwoLayerNet
+from featavg.plot import draw
+from featavg.plot.style import PAPER, QUIET, ROLES, new_figure, style
 from featavg.plot.views import Curves, Line, Mark, Panel, View
 from featavg.robustness import averaged_direction, exact_radii
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _GRID = 141  # points of a slice along each side
 _NETS = ("coarse", "fine")
@@ -137,12 +138,11 @@ def expects(parameters: Parameters) -> list[Expectation]:
 def table(parameters: Parameters, results: Results) -> Table:
     """Return the margin along both directions."""
     lengths = np.linspace(0, parameters.reach, _GRID)
-    rows = [
-        (seed, 2 if name == "coarse" else parameters.clusters, way, float(lengths[i]), float(value))
-        for name in _NETS
-        for way in ("averaged", "exact")
-        for (seed, i), value in np.ndenumerate(results[f"{name}_along_{way}"])
-    ]
+    rows: list[tuple[object, ...]] = []
+    for name, classes in zip(_NETS, (2, parameters.clusters), strict=True):
+        for way in ("averaged", "exact"):
+            margins = results[f"{name}_along_{way}"]
+            rows += tidy_rows(margins, label=(classes, way), axes=[lengths.tolist()])
     return Table(("seed", "classes", "direction", "radius", "relative_margin"), rows)
 
 
@@ -171,49 +171,48 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 
 
 def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the plane and the two directions for both networks, of the first seed."""
-    from featavg.plot import style as plots
+    """Draw the plane of the two directions for both networks, of the first seed, and the views.
 
-    titles = (
-        "2-class labels: the averaging network",
-        f"{parameters.clusters}-class labels: the decoupling network",
-    )
-    with plots.style():
-        figure, panels = plots.new_figure(11, 8.6, columns=2, rows=2)
-        for column, (name, title) in enumerate(zip(_NETS, titles, strict=True)):
-            colour = plots.COARSE if name == "coarse" else plots.FINE
-            one = {key: results[f"{name}_{key}"][0] for key in ("plane", "exact")}
-            lines = {w: results[f"{name}_along_{w}"][0] for w in ("averaged", "exact")}
-            _plot_plane(panels[column], parameters.reach, one["plane"], one["exact"], colour)
-            panels[column].set_title(title)
-            _plot_lines(panels[2 + column], parameters, lines, colour)
+    The planes are only in this figure: a region, its boundary and a circle are no kind of view.
+    """
+    (ways,) = views(parameters, results)
+    with style():
+        figure, panels = new_figure(15, 5.4, columns=3)
+        for panel, name, title in zip(
+            panels,
+            _NETS,
+            ("2-class: the averaging network", f"{parameters.clusters}-class: the decoupling one"),
+            strict=False,
+        ):
+            plane, exact = (results[f"{name}_{key}"][0] for key in ("plane", "exact"))
+            _plot_plane(panel, parameters.reach, plane, exact, ROLES[name])
+            panel.set_title(title)
+        draw.onto(ways, panels[2:])
     return figure
 
 
 def _plot_plane(
     axes: Axes, reach: float, plane: FloatArray, exact: FloatArray, colour: str
 ) -> None:
-    from featavg.plot import style as plots
-
     ticks = np.linspace(-0.35 * reach, reach, _GRID)
     radius = float(np.linalg.norm(exact))
     axes.contourf(ticks, ticks, plane, levels=[-np.inf, 0, np.inf], colors=["#dddddd", "white"])
     axes.contour(ticks, ticks, plane, levels=[0], colors=[colour], linewidths=2)
     angle = np.linspace(0, 2 * np.pi, 200)
-    axes.plot(radius * np.cos(angle), radius * np.sin(angle), ":", color=plots.QUIET, linewidth=1)
+    axes.plot(radius * np.cos(angle), radius * np.sin(angle), ":", color=QUIET, linewidth=1)
     crossing = np.flatnonzero(plane[np.abs(ticks).argmin()] < 0)
     broken = crossing[ticks[crossing] > 0]
     end = float(ticks[broken[0]]) if len(broken) else np.inf
     averaged = (
         f"averaged direction, {end:.1f}" if len(broken) else "averaged direction, none in sight"
     )
-    for tip, style, label in (
+    for tip, dashes, label in (
         ((min(end, reach), 0.0), "--", averaged),
         (tuple(exact), "-", f"exact perturbation, {radius:.1f}"),
     ):
-        axes.plot([0, tip[0]], [0, tip[1]], style, color=plots.PAPER, linewidth=1.3, label=label)
+        axes.plot([0, tip[0]], [0, tip[1]], dashes, color=PAPER, linewidth=1.3, label=label)
         if tip[0] < reach:
-            axes.plot(*tip, "o", color=plots.PAPER, markersize=4)
+            axes.plot(*tip, "o", color=PAPER, markersize=4)
     axes.plot(0, 0, "*", color=colour, markersize=13, label="the point")
     axes.set(xlabel="along the averaged direction", ylabel="across it", aspect="equal")
     axes.set(xlim=(ticks[0], ticks[-1]), ylim=(ticks[0], ticks[-1]))
@@ -226,22 +225,6 @@ def _plot_plane(
         fontsize=8.5,
     )
     axes.legend(loc="lower right", fontsize=8.5, frameon=True, framealpha=0.9)
-
-
-def _plot_lines(
-    axes: Axes, parameters: Parameters, lines: dict[str, FloatArray], colour: str
-) -> None:
-    from featavg.plot import style as plots
-
-    lengths = np.linspace(0, parameters.reach, _GRID)
-    axes.plot(lengths, lines["exact"], color=colour, label="along the exact perturbation")
-    axes.plot(lengths, lines["averaged"], "--", color=colour, label="along the averaged direction")
-    axes.axhline(0, color=plots.QUIET, linewidth=0.8)
-    for name, radius in zip(parameters.formulas, parameters.predicted, strict=True):
-        plots.mark_radius(axes, f"{name} = {radius:.1f}", radius, limit=parameters.reach)
-    axes.set(xlabel="radius (L2)", ylabel="score of the true side, relative")
-    axes.set(xlim=(0, parameters.reach))
-    axes.legend(loc="lower left", fontsize=8.5)
 
 
 EXPERIMENT = Experiment(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
@@ -19,12 +19,12 @@ from featavg.lab.experiment import (
     Table,
     parameter,
 )
+from featavg.lab.tables import tidy_rows
+from featavg.plot import draw
+from featavg.plot.style import new_figure, style
 from featavg.plot.views import HeatMaps, Matrix, View
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-_CENTERINGS = ("raw", "centred")
+_CENTERINGS = {"raw": "embeddings as they are", "centred": "their mean subtracted"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,31 +95,32 @@ def expects(_: Parameters) -> list[Expectation]:
 def table(_: Parameters, results: Results) -> Table:
     """Return the mean cosine of the images of each two classes, and that of their means."""
     rows = [
-        (seed, name, int(i), int(j), float(value), float(results[f"{name}_means"][seed, i, j]))
+        row
         for name in _CENTERINGS
-        for (seed, i, j), value in np.ndenumerate(results[f"{name}_by_class"])
+        for row in tidy_rows(results[f"{name}_by_class"], results[f"{name}_means"], label=(name,))
     ]
     columns = ("seed", "embeddings", "class", "other_class", "mean_cosine", "cosine_of_means")
     return Table(columns, rows)
 
 
 def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the cosines of all pairs of images in the first seed, sorted by class."""
-    from featavg.plot import style as plots
+    """Draw the cosines of all pairs of images in the first seed, sorted by class.
 
-    with plots.style():
-        figure, panels = plots.new_figure(12.5, 5.2, columns=2)
-        shown = {"raw": ("embeddings as they are", 1.0), "centred": ("their mean subtracted", 0.5)}
+    The figure of the paper: a million entries, too many for a view.
+    """
+    with style():
+        figure, panels = new_figure(12.5, 5.2, columns=2)
         middles = parameters.per_class * (np.arange(len(embedded.CLASS_NAMES)) + 0.5)
-        for panel, (name, (title, highest)) in zip(panels, shown.items(), strict=True):
-            picture = panel.imshow(
-                results[f"{name}_cosines"][0], cmap="viridis", vmin=0, vmax=highest, rasterized=True
-            )
+        for panel, (name, title) in zip(panels, _CENTERINGS.items(), strict=True):
             within, between = (results[f"{name}_{what}"].mean() for what in ("same", "different"))
-            panel.set_title(f"{title}:\n{within:.2f} within a class, {between:.2f} between")
+            picture = draw.heat_map(
+                panel,
+                results[f"{name}_cosines"][0],
+                title=f"{title}: {within:.2f} within a class, {between:.2f} between",
+                high=1.0 if name == "raw" else 0.5,
+            )
             panel.set_xticks(middles, embedded.CLASS_NAMES, rotation=45, ha="right")
             panel.set_yticks(middles, embedded.CLASS_NAMES)
-            panel.spines[:].set_visible(False)
             figure.colorbar(picture, ax=panel, label="cosine", shrink=0.9)
     return figure
 
@@ -134,7 +135,7 @@ def views(_: Parameters, results: Results) -> list[View]:
             value="mean cosine",
             panels=[
                 Matrix.over_seeds(title, results[f"{name}_by_class"][:, None])
-                for name, title in (("raw", "as they are"), ("centred", "their mean subtracted"))
+                for name, title in _CENTERINGS.items()
             ],
             row_names=embedded.CLASS_NAMES,
             column_names=embedded.CLASS_NAMES,

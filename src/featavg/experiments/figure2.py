@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from featavg.arrays import FloatArray
 from featavg.lab.experiment import Expectation, Experiment, Measurements, Results, Table
 from featavg.lab.setting import MatrixSetting
+from featavg.lab.tables import tidy_rows
 from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
 from featavg.plot.views import HeatMaps, Matrix, View
 from featavg.training.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 # How many times of training are kept, evenly spaced in log-time, so that one can watch.
 _TIMES = 20
@@ -105,35 +101,11 @@ def expects(parameters: Parameters) -> list[Expectation]:
 def table(parameters: Parameters, results: Results) -> Table:
     """Return every entry of every matrix."""
     rows = [
-        (seed, classes, int(i), int(j), float(cosine))
+        row
         for classes, name in ((2, "coarse_cosines"), (parameters.clusters, "fine_cosines"))
-        for (seed, i, j), cosine in np.ndenumerate(results[name])
+        for row in tidy_rows(results[name], label=(classes,))
     ]
     return Table(("seed", "classes", "center", "weight", "cosine"), rows)
-
-
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the two matrices, averaged over seeds."""
-    from featavg.plot import style as plots
-
-    with plots.style():
-        figure, panels = plots.new_figure(10, 4.6, columns=2)
-        titles = (
-            f"(a) 2-class labels\naveraging index {results['coarse_index'].mean():.2f}",
-            f"(b) {parameters.clusters}-class labels\naveraging index "
-            f"{results['fine_index'].mean():.2f}",
-        )
-        names = ("coarse_cosines", "fine_cosines")
-        for panel, title, name in zip(panels, titles, names, strict=True):
-            picture = plots.heat_map(
-                panel,
-                results[name].mean(axis=0),
-                rows="centre $\\mu_i$",
-                columns="weight $w_j$",
-                title=title,
-            )
-        figure.colorbar(picture, ax=panels, label="cosine", shrink=0.9)
-    return figure
 
 
 def views(parameters: Parameters, results: Results) -> list[View]:
@@ -147,11 +119,12 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             frame="gradient step",
             frames=[f"{step:.0f}" for step in results["steps"][0]],
             panels=[
-                Matrix.over_seeds(title, results[f"{name}_cosines_over_time"])
-                for name, title in (
-                    ("coarse", "2-class labels"),
-                    ("fine", f"{parameters.clusters}-class labels"),
+                Matrix.over_seeds(
+                    f"{classes}-class labels: averaging index "
+                    f"{results[f'{name}_index'].mean():.2f} at the end",
+                    results[f"{name}_cosines_over_time"],
                 )
+                for name, classes in (("coarse", 2), ("fine", parameters.clusters))
             ],
         )
     ]
@@ -166,6 +139,5 @@ EXPERIMENT = Experiment(
     measure=measure,
     expects=expects,
     table=table,
-    plot=plot,
     views=views,
 )

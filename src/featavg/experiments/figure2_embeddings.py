@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.experiments import embedded
 from featavg.lab.experiment import (
@@ -20,6 +20,7 @@ from featavg.lab.experiment import (
     Table,
     parameter,
 )
+from featavg.lab.tables import tidy_rows
 from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
@@ -30,9 +31,6 @@ from featavg.robustness.exact.certify import exact_radii
 from featavg.robustness.radii import Radii
 from featavg.training.descent import descend
 from featavg.training.learning_rate import stable_learning_rate
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CLASSES = len(embedded.CLASS_NAMES)
 _FIRST_STEPS = 100
@@ -194,7 +192,7 @@ def _coefficient_index(net: TwoLayerNet, features: Sample) -> float:
     coefficients = net.weights.astype(np.float64) @ np.linalg.pinv(
         features.centers.astype(np.float64), rcond=1e-6
     )
-    axes = Sample.of_points(
+    axes = Sample.from_points(
         np.eye(CLASSES), np.arange(CLASSES), positive=features.law.positive_clusters
     )
     return averaging_index(net.with_parameters(coefficients, np.zeros(len(coefficients))), axes)
@@ -274,66 +272,20 @@ def expects(parameters: Parameters) -> list[Expectation]:
 
 def table(_: Parameters, results: Results) -> Table:
     """Return every entry of every matrix, and every radius."""
-    rows: list[tuple[object, ...]] = [
-        (seed, classes, "cosine", int(i), int(j), float(value))
-        for classes, name in ((2, "coarse_cosines"), (CLASSES, "fine_cosines"))
-        for (seed, i, j), value in np.ndenumerate(results[name])
-    ]
-    rows += [
-        (seed, classes, "radius", int(i), "", float(value))
-        for classes, name in ((2, "coarse_radii"), (CLASSES, "fine_radii"))
-        for (seed, i), value in np.ndenumerate(results[name])
-    ]
+    rows = []
+    for classes, name in ((2, "coarse_cosines"), (CLASSES, "fine_cosines")):
+        rows += tidy_rows(results[name], label=(classes, "cosine"))
+    for classes, name in ((2, "coarse_radii"), (CLASSES, "fine_radii")):
+        no_weight = np.full(results[name].shape, "")
+        rows += tidy_rows(no_weight, results[name], label=(classes, "radius"))
     return Table(("seed", "classes", "what", "class_mean_or_image", "weight", "value"), rows)
 
 
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the two matrices, averaged over seeds, and the exact robust accuracy of both heads."""
-    from featavg.plot import style as plots
-
-    with plots.style():
-        figure, (left, middle, right) = plots.new_figure(15, 4.8, columns=3)
-        titles = (
-            f"(c) 2-class head: averaging index {results['coarse_index'].mean():.2f}",
-            f"(d) 10-class head: averaging index {results['fine_index'].mean():.2f}",
-        )
-        means = "centred class mean" if parameters.center == "mean" else "class mean"
-        for panel, title, name in zip(
-            (left, middle), titles, ("coarse_cosines", "fine_cosines"), strict=True
-        ):
-            picture = plots.heat_map(
-                panel,
-                results[name].mean(axis=0),
-                rows=f"{means} $\\mu_i$",
-                columns="equivalent weight $w_j$",
-                title=title,
-            )
-            panel.set_yticks(range(CLASSES), embedded.CLASS_NAMES)
-        figure.colorbar(picture, ax=[left, middle], label="cosine", shrink=0.9)
-        limit = 1.05 * max(float(np.max(results[f"{n}_radii"])) for n in ("coarse", "fine"))
-        grid = np.linspace(0, limit, 400)
-        for name, label, colour in (
-            ("coarse", "2-class head", plots.COARSE),
-            ("fine", "10-class head, largest output", plots.FINE),
-        ):
-            accuracy = 100 * _share_above(results[f"{name}_radii"], grid)
-            plots.band(right, grid, accuracy, color=colour, label=label)
-        right.set(
-            xlabel="L2 radius in embedding space / √d",
-            ylabel="robust accuracy, %",
-            title="exact robust accuracy of the binary decision",
-            ylim=(0, 100),
-            xlim=(0, limit),
-        )
-        right.legend()
-    return figure
-
-
-def views(_: Parameters, results: Results) -> list[View]:
+def views(parameters: Parameters, results: Results) -> list[View]:
     """Return the two matrices, and both curves."""
     limit = 1.05 * max(float(np.max(results[f"{n}_radii"])) for n in ("coarse", "fine"))
     grid = np.linspace(0, limit, 100)
-    names = {"coarse": "2-class head", "fine": f"{CLASSES}-class head"}
+    names = {"coarse": "2-class head", "fine": f"{CLASSES}-class head, largest output"}
     lines = [
         Line.over_seeds(label, grid, _share_above(results[f"{net}_radii"], grid), net)
         for net, label in names.items()
@@ -341,11 +293,14 @@ def views(_: Parameters, results: Results) -> list[View]:
     return [
         HeatMaps(
             "Cosines of class means and weights",
-            rows="class mean",
+            rows="centred class mean" if parameters.center == "mean" else "class mean",
             columns="weight",
             value="cosine",
             panels=[
-                Matrix.over_seeds(label, results[f"{net}_cosines"][:, None])
+                Matrix.over_seeds(
+                    f"{label}: averaging index {results[f'{net}_index'].mean():.2f}",
+                    results[f"{net}_cosines"][:, None],
+                )
                 for net, label in names.items()
             ],
             row_names=embedded.CLASS_NAMES,
@@ -373,7 +328,6 @@ EXPERIMENT = Experiment(
     measure=measure,
     expects=expects,
     table=table,
-    plot=plot,
     views=views,
     seeds=3,
     in_reproduce=False,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,15 +17,12 @@ from featavg.lab.experiment import (
     parameter,
 )
 from featavg.lab.setting import SyntheticSetting
+from featavg.lab.tables import tidy_rows
 from featavg.networks.base import TwoLayerNet
 from featavg.paper import figure3_curve
 from featavg.plot.views import Curves, Line, Mark, Panel, View
 from featavg.robustness import RobustCurve, averaged_direction, half_radius, robust_curve
 from featavg.robustness.radii import relative_gap
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # The curves, by the name of their measurement: classes of the labels, and how it was found.
 CURVES = {
@@ -169,92 +165,11 @@ def expects(parameters: Parameters) -> list[Expectation]:
 
 def table(parameters: Parameters, results: Results) -> Table:
     """Return every point of every curve."""
-    rows = [
-        (
-            seed,
-            parameters.clusters if classes == "k" else 2,
-            found,
-            float(parameters.grid[i]),
-            float(accuracy),
-        )
-        for name, (classes, found) in CURVES.items()
-        for (seed, i), accuracy in np.ndenumerate(results[name])
-    ]
+    rows: list[tuple[object, ...]] = []
+    for name, (classes, found) in CURVES.items():
+        label = (parameters.clusters if classes == "k" else 2, found)
+        rows += tidy_rows(results[name], label=label, axes=[parameters.grid.tolist()])
     return Table(("seed", "classes", "method", "radius", "robust_accuracy"), rows)
-
-
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the exact curves beside the paper's, and how much PGD overstates them."""
-    from featavg.plot import style as plots
-
-    with plots.style():
-        figure, (accuracy, overstated) = plots.new_figure(12, 5.2, columns=2)
-        _plot_accuracy(accuracy, parameters, results)
-        _plot_overstated(overstated, parameters, results)
-    return figure
-
-
-def _plot_accuracy(axes: Axes, parameters: Parameters, results: Results) -> None:
-    from featavg.plot import style as plots
-
-    k, radii = parameters.clusters, parameters.grid
-    plots.band(axes, radii, results["coarse_exact"], label="2-class, exact", color=plots.COARSE)
-    plots.band(
-        axes,
-        radii,
-        results["fine_argmax_exact"],
-        label=f"{k}-class, argmax, exact",
-        color=plots.FINE,
-    )
-    axes.fill_between(
-        radii,
-        results["fine_lower"].mean(axis=0),
-        results["fine_upper"].mean(axis=0),
-        color=plots.FINE,
-        alpha=0.35,
-        linewidth=0,
-        label=f"{k}-class, probability, certified band",
-    )
-    if is_paper_data(parameters):
-        for classes, marker in ((2, "o"), (10, "s")):
-            axes.plot(
-                *figure3_curve("synthetic", classes),
-                marker,
-                color=plots.PAPER,
-                markersize=3.5,
-                fillstyle="none",
-                label=f"the paper's PGD, {classes}-class",
-            )
-    for name, radius in zip(parameters.formulas, parameters.predicted, strict=True):
-        plots.mark_radius(axes, f"{name} = {radius:.1f}", radius, limit=radii[-1])
-    axes.set(xlabel="radius (L2)", ylabel="robust accuracy")
-    axes.set(xlim=(0, radii[-1]), ylim=(-0.02, 1.02))
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=8.5)
-
-
-def _plot_overstated(axes: Axes, parameters: Parameters, results: Results) -> None:
-    from featavg.plot import style as plots
-
-    k, radii = parameters.clusters, parameters.grid
-    lines = (
-        ("coarse_pgd", "coarse_exact", "2-class, PGD", plots.COARSE, "-"),
-        ("coarse_direction", "coarse_exact", "2-class, averaged direction", plots.COARSE, ":"),
-        ("fine_pgd_readout", "fine_upper", f"{k}-class, PGD on the readout", plots.FINE, "-"),
-        (
-            "fine_pgd_cross_entropy",
-            "fine_upper",
-            f"{k}-class, PGD on its cross-entropy",
-            plots.FINE,
-            "--",
-        ),
-    )
-    for attack, truth, label, colour, dashes in lines:
-        difference = results[attack] - results[truth]
-        plots.band(axes, radii, difference, label=label, color=colour, linestyle=dashes)
-    axes.axhline(0, color=plots.QUIET, linewidth=0.8)
-    axes.set(xlabel="radius (L2)", ylabel="accuracy overstated by", xlim=(0, radii[-1]))
-    axes.set_title("What the attacks miss")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, fontsize=8.5)
 
 
 def views(parameters: Parameters, results: Results) -> list[View]:
@@ -285,9 +200,32 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         for formula, radius in zip(parameters.formulas, parameters.predicted, strict=True)
         if radius <= parameters.grid[-1]
     ]
-    panel = Panel("Robust accuracy", "robust accuracy", lines, marks)
+    panels = [
+        Panel("Robust accuracy", "robust accuracy", lines, marks),
+        Panel("What the attacks miss", "accuracy overstated by", _missed(parameters, results)),
+    ]
     start = float(parameters.predicted[0])
-    return [Curves("Robust accuracy at a radius", "radius (L2)", [panel], start=start)]
+    return [Curves("Robust accuracy at a radius", "radius (L2)", panels, start=start)]
+
+
+def _missed(parameters: Parameters, results: Results) -> list[Line]:
+    """Return by how much each attack overstates what is certified or found at best."""
+    k = parameters.clusters
+    return [
+        Line.over_seeds(label, parameters.grid, results[attack] - results[truth], role, dash)
+        for attack, truth, label, role, dash in (
+            ("coarse_pgd", "coarse_exact", "2-class, PGD", "coarse", "dashed"),
+            ("coarse_direction", "coarse_exact", "2-class, averaged direction", "coarse", "dotted"),
+            ("fine_pgd_readout", "fine_upper", f"{k}-class, PGD on the readout", "fine", "dashed"),
+            (
+                "fine_pgd_cross_entropy",
+                "fine_upper",
+                f"{k}-class, PGD on the cross-entropy",
+                "fine",
+                "dotted",
+            ),
+        )
+    ]
 
 
 def is_paper_data(parameters: SyntheticSetting) -> bool:
@@ -304,6 +242,5 @@ EXPERIMENT = Experiment(
     measure=measure,
     expects=expects,
     table=table,
-    plot=plot,
     views=views,
 )

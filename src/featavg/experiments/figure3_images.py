@@ -17,16 +17,15 @@ from featavg.lab.experiment import (
     Table,
     parameter,
 )
+from featavg.lab.tables import tidy_rows
 from featavg.paper import figure3_curve
-from featavg.plot.views import Curves, Line, Panel, View
+from featavg.plot.views import Curves, Line, Mark, Panel, View
 from featavg.progress import wanted
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from featavg.datasets import ImageData
 
-# what the two networks are compared by: the same attack on both, from the weakest to all together
+# What the two networks are compared by: the same attack on both, from the weakest to all together
 _COMPARISONS = {
     "plain": "plain PGD on the own cross-entropy, as papers do",
     "cross_entropy": "every attack, on the own cross-entropy",
@@ -34,7 +33,8 @@ _COMPARISONS = {
     "probability": "every attack, on the difference of probabilities",
     "worst": "all of them together",
 }
-_DASHES = ("dotted", "dash-dot", "dash-dot", "dashed", "solid")
+_DASHES = ("dotted", "dash-dot", "dashed", "dashed", "solid")
+_NETS = {"coarse": 2, "fine": 10}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,76 +263,50 @@ def _standard_error(gains: FloatArray) -> float:
 
 def table(parameters: Parameters, results: Results) -> Table:
     """Return every curve of every seed."""
-    rows = [
-        (seed, 2 if net == "coarse" else 10, name, float(parameters.grid[r]), float(value))
-        for net in ("coarse", "fine")
-        for name in _COMPARISONS
-        for (seed, r), value in np.ndenumerate(results[f"{net}_{name}"])
-    ]
+    rows: list[tuple[object, ...]] = []
+    for net, classes in _NETS.items():
+        for name in _COMPARISONS:
+            curve, label = results[f"{net}_{name}"], (classes, name)
+            rows += tidy_rows(curve, label=label, axes=[parameters.grid.tolist()])
     return Table(("seed", "classes", "attack", "radius", "robust_accuracy"), rows)
 
 
 def views(parameters: Parameters, results: Results) -> list[View]:
-    """Return every curve by every attack, beside the paper's."""
-    lines = [
+    """Return both curves by every attack, beside the paper's, and how much they differ."""
+    panels = []
+    for name, text in _COMPARISONS.items():
+        lines = [
+            Line.over_seeds(f"{classes}-class", parameters.grid, results[f"{net}_{name}"], net)
+            for net, classes in _NETS.items()
+        ]
+        if name == "plain":
+            lines += [
+                Line.over_seeds(
+                    f"{_NETS[net]}-class, the paper's PGD",
+                    *curve,
+                    "paper",
+                    "points" if net == "coarse" else "squares",
+                )
+                for net, curve in _paper_curves(parameters).items()
+            ]
+        panels.append(Panel(f"By {text}", "robust accuracy", lines))
+    differences = [
         Line.over_seeds(
-            f"{classes}-class, {text}", parameters.grid, results[f"{net}_{name}"], net, dash
+            text,
+            parameters.grid,
+            results[f"fine_{name}"] - results[f"coarse_{name}"],
+            "third" if name == "probability" else "quiet",
+            dash,
         )
-        for net, classes in (("coarse", 2), ("fine", 10))
         for (name, text), dash in zip(_COMPARISONS.items(), _DASHES, strict=True)
     ]
-    lines += [
-        Line.over_seeds(
-            f"{2 if net == 'coarse' else 10}-class, the paper's PGD", *curve, "paper", dash
-        )
-        for (net, curve), dash in zip(
-            _paper_curves(parameters).items(), ("points", "squares"), strict=False
-        )
-    ]
-    panel = Panel("Robust accuracy", "robust accuracy", lines)
-    return [Curves("Robust accuracy at a radius, by attack", "radius (L2)", [panel])]
-
-
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the worst curves with the paper's, and how the comparison depends on the attack."""
-    from featavg.plot import style as plots
-
-    colours = {"coarse": plots.COARSE, "fine": plots.FINE}
-    names = {"coarse": "2-class", "fine": "10-class"}
-    radii = parameters.grid
-    with plots.style():
-        figure, panels = plots.new_figure(15, 4.6, columns=3)
-        worst, plain, gains = panels
-        for panel, key in ((worst, "worst"), (plain, "plain")):
-            for net, colour in colours.items():
-                curve = results[f"{net}_{key}"]
-                plots.band(panel, radii, curve, color=colour, label=f"{names[net]}, ours")
-            panel.set(xlabel="radius", ylabel="robust accuracy", ylim=(0, 1.02))
-        for net, (r, accuracy) in _paper_curves(parameters).items():
-            plain.plot(
-                r, accuracy, "o", color=colours[net], mfc="none", ms=4, label=f"{names[net]}, paper"
-            )
-        plain.set_xlim(0, radii[-1])
-        worst.set_title("Under the worst of all attacks")
-        plain.set_title("Plain PGD on the own cross-entropy")
-        for name, style in (
-            ("plain", "--"),
-            ("cross_entropy", ":"),
-            ("readout", "-."),
-            ("worst", "-"),
-        ):
-            difference = results[f"fine_{name}"] - results[f"coarse_{name}"]
-            line = {"color": plots.PAPER, "linestyle": style, "label": name.replace("_", "-")}
-            plots.band(gains, radii, difference, **line)
-        gains.axhline(0, color=plots.QUIET, linewidth=0.8)
-        gains.set(title="10-class minus 2-class, by attack", xlabel="radius", ylabel="difference")
-        for panel in panels:
-            panel.legend(fontsize=8)
-        figure.suptitle(
-            f"{parameters.dataset}, {parameters.network} of width {parameters.width}, "
-            f"{parameters.split}, {parameters.attack_images} test images"
-        )
-    return figure
+    marks = [Mark("", 0.0, "y")]
+    panels.append(Panel("10-class minus 2-class", "difference", differences, marks))
+    note = (
+        f"{parameters.dataset}, {parameters.network} of width {parameters.width}, "
+        f"{parameters.split}, {parameters.attack_images} test images."
+    )
+    return [Curves("Robust accuracy at a radius, by attack", "radius (L2)", panels, note=note)]
 
 
 def _experiment(name: str, paper: str, usual: Parameters, quick: Parameters) -> Experiment:
@@ -345,7 +319,6 @@ def _experiment(name: str, paper: str, usual: Parameters, quick: Parameters) -> 
         measure=measure,
         expects=expects,
         table=table,
-        plot=plot,
         views=views,
         conclude=conclude,
         seeds=1,

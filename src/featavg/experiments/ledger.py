@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,16 +20,13 @@ from featavg.lab.experiment import (
 from featavg.lab.setting import SyntheticSetting
 from featavg.plot.views import ClaimRow, Claims, View
 from featavg.progress import counted, wanted
-from featavg.theory import LEDGER, Claim, Evidence, Finding, Learned
+from featavg.theory import LEDGER, Claim, Evidence, Finding, ProofQuantities
 from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
 from featavg.theory.measurements import SMALL
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 PRESETS = ("paper", "theorem", "poster")
 _CODES = {HOLDS: 1, VIOLATED: 0, NOT_STATED: -1}
-# What is true of every run of gradient descent whatever its scale: a violation is a bug of ours.
+# These hold for every run of gradient descent, at any scale: a violation would be a bug.
 IDENTITIES = (
     "lemma-5.1",
     "lemma-5.2",
@@ -45,7 +42,7 @@ IDENTITIES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """At which scale the claims are checked."""
+    """The scale at which the claims are checked."""
 
     preset: Literal["paper", "theorem", "poster"] = parameter(
         "paper", "the setting of the paper's figures, of Assumption 4.3, or of the poster"
@@ -66,16 +63,16 @@ class Parameters:
         checks.scale("tolerance", self.tolerance)
         if self.clusters is not None:
             checks.count("clusters", self.clusters, minimum=2)
-        _ = self.setting  # refuses what cannot be run
+        _ = self.setting  # raises InputError for values that cannot be run
 
     @property
     def k(self) -> int:
-        """The number of clusters; what is usual depends on the preset."""
+        """The number of clusters, whose default depends on the preset."""
         return self.clusters or (10 if self.preset == "paper" else 3)
 
     @property
     def setting(self) -> SyntheticSetting | theorem.Parameters:
-        """The hyper-parameters."""
+        """The hyper-parameters of the preset."""
         k = self.k
         if self.preset == "paper":
             return SyntheticSetting(
@@ -91,20 +88,19 @@ class Parameters:
 
 
 def evidence(parameters: Parameters, seed: int) -> Evidence:
-    """Train both networks at the scale that is asked for."""
+    """Train both networks at the requested scale."""
     setting = parameters.setting
     if isinstance(setting, SyntheticSetting):
         pair = setting.train(seed, record=parameters.times)
         scales = setting.weight_scale, setting.bias_scale
     else:
         pair, scales = theorem.train(setting, seed), setting.scales
-    return Evidence(
-        Learned(pair.coarse), Learned(pair.fine), pair.test, *scales, parameters.radius_samples
-    )
+    coarse, fine = ProofQuantities(pair.coarse), ProofQuantities(pair.fine)
+    return Evidence(coarse, fine, pair.test, *scales, parameters.radius_samples)
 
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
-    """Check every claim."""
+    """Measure every claim."""
     seen = evidence(parameters, seed)
     claims = list(LEDGER.values())
     findings = [claims[i].measure(seen) for i in counted(len(claims), "claims", enabled=wanted())]
@@ -128,7 +124,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
 
 
 def expects(parameters: Parameters) -> list[Expectation]:
-    """Return what a ledger must show: how many claims hold is a result, not a demand."""
+    """Return the expectations; the numbers of claims that hold or fail may be anything."""
     at_scale = parameters.preset == "theorem"
     return [
         Expectation("identities of gradient descent that fail", "broken_identities", 0, 0, "0"),
@@ -155,7 +151,7 @@ def expects(parameters: Parameters) -> list[Expectation]:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger: a claim and what all seeds say of it."""
+    """One line of the ledger: a claim and its findings, one for each seed."""
 
     claim: Claim
     findings: tuple[Finding, ...]
@@ -167,12 +163,12 @@ class Entry:
 
     @property
     def violations(self) -> int:
-        """In how many seeds it is violated."""
+        """The number of seeds in which the claim is violated."""
         return sum(finding.verdict == VIOLATED for finding in self.findings)
 
     @property
     def verdict(self) -> str:
-        """Violated if any seed violates it."""
+        """The verdict over all seeds: violated if any seed violates the claim."""
         return VIOLATED if self.violations else self.findings[0].verdict
 
     def summary(self) -> dict[str, Any]:
@@ -186,7 +182,7 @@ class Entry:
 
 
 def entries(results: Results) -> list[Entry]:
-    """Return the ledger from the results of a run."""
+    """Return the lines of the ledger from the results of a run."""
     columns = [results[name] for name in ("measured", "bound", "slack", "note")]
     return [
         Entry(
@@ -256,37 +252,6 @@ def _row(entry: Entry) -> ClaimRow:
     )
 
 
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the slack of every claim on a logarithmic axis: right of 1 it holds."""
-    from featavg.plot import style as plots
-
-    lines = entries(results)
-    colours = {HOLDS: plots.FINE, VIOLATED: plots.COARSE, NOT_STATED: plots.QUIET}
-    columns, rows = 3, -(-len(lines) // 3)
-    with plots.style():
-        figure, panels = plots.new_figure(15, 0.21 * rows + 1.2, columns=columns)
-        for panel, start in zip(panels, range(0, columns * rows, rows), strict=True):
-            shown = lines[start : start + rows]
-            for height, entry in enumerate(shown):
-                slack = float(np.clip(np.nan_to_num(entry.typical.slack, nan=1.0), 1e-6, 1e6))
-                colour = colours[entry.verdict]
-                panel.barh(height, slack - 1, left=1, color=colour, height=0.7)
-                panel.plot(slack, height, "|", color=colour, markersize=6)
-            panel.set_yticks(range(len(shown)), [entry.claim.id for entry in shown], fontsize=7)
-            for tick, entry in zip(panel.get_yticklabels(), shown, strict=True):
-                tick.set_color(colours[entry.verdict])
-            panel.set(xscale="log", xlim=(10**-6.3, 10**6.3), ylim=(rows - 0.4, -0.6))
-            panel.axvline(1, color=plots.PAPER, linewidth=0.8)
-            panel.set_xlabel("slack: bound over measured (cut at 10^±6)")
-        counts = {v: sum(entry.verdict == v for entry in lines) for v in colours}
-        figure.suptitle(
-            f"The ledger at the {parameters.preset} preset, k = {parameters.k}: "
-            f"{counts[HOLDS]} hold (blue), {counts[VIOLATED]} violated (orange), "
-            f"{counts[NOT_STATED]} not stated (grey)"
-        )
-    return figure
-
-
 EXPERIMENT = Experiment(
     id="ledger",
     title="Every measurable statement of the paper, checked",
@@ -296,6 +261,5 @@ EXPERIMENT = Experiment(
     measure=measure,
     expects=expects,
     table=table,
-    plot=plot,
     views=views,
 )

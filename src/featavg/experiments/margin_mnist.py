@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,11 @@ from featavg.lab.experiment import (
     Table,
     parameter,
 )
+from featavg.lab.tables import tidy_rows
+from featavg.plot.views import DASHES, Curves, Line, Panel, View
 from featavg.progress import counted, wanted
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from torch import nn
 
     from featavg.datasets import ImageData
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from featavg.vision.training import Trained
 
 _LAYERS = 4  # of SmallCNN: multiplying all its weights by c multiplies its logits by c⁴
-# of the talk's five networks: epochs, log₁₀ of the training loss, normalised margin
+_ROLES = ("coarse", "third", "fine", "quiet")
+# Of the talk's five networks: epochs, log₁₀ of the training loss, normalised margin
 _TALK = (
     (38, -10.04, 5.65e-5),
     (75, -15.12, 9.50e-5),
@@ -247,54 +249,49 @@ def table(parameters: Parameters, results: Results) -> Table:
     """Return the talk's table: one row for each network, one column for each radius."""
     names = ("log10_loss", "margin", "norm", "normalized_margin", "clean")
     robust = tuple(f"robust_at_{radius:.3g}" for radius in parameters.grid[1:])
-    rows = [
-        (
-            seed,
-            int(epochs),
-            *(float(results[name][seed, i]) for name in names),
-            *(float(value) for value in results["robust"][seed, i, 1:]),
-        )
-        for (seed, i), epochs in np.ndenumerate(results["epochs"])
-    ]
+    columns = (results[name] for name in ("epochs", *names))
+    rows = tidy_rows(*columns, *np.moveaxis(results["robust"][..., 1:], -1, 0), axes=())
     return Table(("seed", "epochs", *names, *robust), rows)
 
 
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw loss and margin over epochs with the talk's, and the robust curves."""
-    import matplotlib as mpl
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return loss and margin over epochs with the talk's, and the robust curves."""
+    epochs, talk = results["epochs"], np.array(_TALK)
 
-    from featavg.plot import style as plots
+    def beside_the_talk(title: str, y: str, ours: FloatArray, theirs: FloatArray) -> Panel:
+        lines = [
+            Line.over_seeds("ours", epochs, ours, "coarse"),
+            # grey, not the black of the paper's numbers: the axis ends where black ones are ignored
+            Line.over_seeds("the talk's network", talk[:, 0], theirs, "quiet", "points"),
+        ]
+        return Panel(title, y, lines, y_scale="log")
 
-    epochs = results["epochs"].mean(axis=0)
-    with plots.style():
-        figure, (loss, margin, curves) = plots.new_figure(14, 4.4, columns=3)
-        talk = np.array(_TALK)
-        for panel, ours, theirs in (
-            (loss, -results["log10_loss"], -talk[:, 1]),
-            (margin, results["normalized_margin"], talk[:, 2]),
-        ):
-            plots.band(panel, epochs, ours, color=plots.COARSE, marker="o", label="ours")
-            panel.plot(
-                talk[:, 0], theirs, "o", color=plots.PAPER, mfc="none", label="the talk's network"
-            )
-            panel.set(xscale="log", yscale="log", xlabel="epochs")
-            panel.legend(fontsize=8)
-        loss.set(title="training loss", ylabel="-log₁₀ loss")
-        margin.set(title="normalised margin", ylabel="min margin / ||θ||⁴")
-        colours = mpl.colormaps["viridis"](np.linspace(0, 0.85, len(epochs)))
-        for i, count in enumerate(parameters.milestones):
-            curve = results["robust"][:, i]
-            label = f"{count} epochs"
-            plots.band(curves, parameters.grid, curve, color=colours[i], label=label)
-        curves.set(title="robust accuracy", xlabel="radius", ylabel="PGD, own classes")
-        curves.set_ylim(0, 1.02)
-        curves.legend(fontsize=8)
-        count = parameters.train_images or 60_000
-        figure.suptitle(
-            f"SmallCNN of width {parameters.width} on {count:,} images of MNIST, "
-            "loss-based learning rate"
+    over_epochs = [
+        beside_the_talk("training loss", "-log₁₀ loss", -results["log10_loss"], -talk[:, 1]),
+        beside_the_talk(
+            "normalised margin", "min margin / ||θ||⁴", results["normalized_margin"], talk[:, 2]
+        ),
+    ]
+    robust = [
+        Line.over_seeds(f"{count} epochs", parameters.grid, results["robust"][:, i], role, dash)
+        for i, (count, (dash, role)) in enumerate(
+            zip(parameters.milestones, product(DASHES[:4], _ROLES), strict=False)
         )
-    return figure
+    ]
+    count = parameters.train_images or 60_000
+    note = (
+        f"SmallCNN of width {parameters.width} on {count:,} images of MNIST, loss-based learning "
+        "rate."
+    )
+    return [
+        Curves("Through training", "epochs", over_epochs, x_scale="log"),
+        Curves(
+            "Robust accuracy at a radius",
+            "radius (L2)",
+            [Panel("robust accuracy", "PGD, own classes", robust)],
+            note=note,
+        ),
+    ]
 
 
 EXPERIMENT = Experiment(
@@ -308,7 +305,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     expects=expects,
     table=table,
-    plot=plot,
+    views=views,
     conclude=conclude,
     seeds=1,
     quick_seeds=1,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from featavg import checks
-from featavg.arrays import FloatArray
-from featavg.data.law import MultiCluster
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
+from featavg.data.multicluster import MultiCluster
 from featavg.errors import InputError
 from featavg.lab.experiment import (
     Expectation,
@@ -21,29 +19,49 @@ from featavg.lab.experiment import (
     Table,
     parameter,
 )
+from featavg.lab.tables import tidy_rows
 from featavg.lab.timelines import Series, through_training
 from featavg.measures.kkt import kkt_residual
 from featavg.measures.margins import MarginHistory
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
-from featavg.plot.views import View
+from featavg.plot.views import Mark, View
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
 from featavg.training.fast_forward import fast_forward
 from featavg.training.trajectory import Trajectory
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 _NETS = ("coarse", "fine")
-# What can be scrubbed through.
+_FORMULAS = {"coarse": "√(d/k)", "fine": "√(d/2)"}
+_MEDIAN = "median over fresh points"
 _SERIES = (
-    Series("margins", (("normalized", "γ", "solid"), ("smoothed", "γ̃", "dashed"))),
-    Series("duality gap, relative", (("gap", "", "solid"),), scale="log"),
-    Series("log₁₀ of the loss", (("log10_loss", "", "solid"),)),
-    Series("median radius", (("radius", "", "solid"),)),
+    Series(
+        "margins",
+        (
+            ("normalized", "γ", "solid"),
+            ("smoothed", "γ̃", "dashed"),
+            ("pattern_margin", "largest γ at its activations", "dotted"),
+        ),
+        y="γ = min q / ||θ||",
+    ),
+    Series(
+        "duality gap of the max-margin problem",
+        (("gap", "", "solid"),),
+        scale="log",
+        y="relative to ½||θ||²",
+    ),
+    Series(
+        "its two parts",
+        (
+            ("stationarity", "stationarity", "solid"),
+            ("complementarity", "complementarity", "dashed"),
+        ),
+        scale="log",
+        y="relative",
+    ),
+    Series("sum of losses", (("log10_loss", "", "solid"),), y="log₁₀ loss"),
+    Series("norm of the trained parameters", (("norm", "", "solid"),), y="||θ||"),
 )
 _REFINEMENTS = 3  # tolerances, each half of the one before
 
@@ -212,7 +230,7 @@ def expects(parameters: Parameters) -> list[Expectation]:
     for name in _NETS:
         label = f"{2 if name == 'coarse' else parameters.clusters}-class"
         radius = parameters.predicted[name]
-        formula = "√(d/k)" if name == "coarse" else "√(d/2)"
+        formula = _FORMULAS[name]
         rows += [
             Expectation(
                 f"{label}: log₁₀ of the final sum of losses",
@@ -281,100 +299,32 @@ def table(parameters: Parameters, results: Results) -> Table:
         for key, value in results.items()
         if key.startswith("coarse_") and value.ndim == 2
     ]
-    rows = [
-        (
-            seed,
-            2 if net == "coarse" else parameters.clusters,
-            *(float(results[f"{net}_{name}"][seed, t]) for name in names),
-        )
-        for net in _NETS
-        for seed, t in np.ndindex(results[f"{net}_log10_time"].shape)
-    ]
+    rows: list[tuple[object, ...]] = []
+    for net, classes in zip(_NETS, (2, parameters.clusters), strict=True):
+        rows += tidy_rows(*(results[f"{net}_{name}"] for name in names), label=(classes,), axes=())
     return Table(("seed", "classes", *names), rows)
 
 
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw margins, KKT residuals, loss, norm and radii over log-time."""
-    from featavg.plot import style as plots
-
-    with plots.style():
-        figure, panels = plots.new_figure(14, 7.6, columns=3, rows=2)
-        for name, colour in zip(_NETS, (plots.COARSE, plots.FINE), strict=True):
-            series = {
-                key.removeprefix(f"{name}_"): value
-                for key, value in results.items()
-                if key.startswith(f"{name}_") and value.ndim == 2
-            }
-            label = f"{2 if name == 'coarse' else parameters.clusters}-class"
-            _plot_network(panels, series, label, colour)
-            radius = parameters.predicted[name]
-            formula = "√(d/k)" if name == "coarse" else "√(d/2)"
-            panels[5].axhline(radius, color=plots.QUIET, linewidth=0.8)
-            panels[5].annotate(
-                f"{formula} = {radius:.3g}",
-                (0.98, radius),
-                xycoords=("axes fraction", "data"),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="right",
-                color=plots.QUIET,
-                fontsize=9,
-            )
-        _label(panels)
-        figure.suptitle(
-            f"k = {parameters.clusters}, d = {parameters.dim:,}, n = {parameters.samples:,}, "
-            f"trained to ηt = 10^{parameters.decades}"
-        )
-    return figure
-
-
-def _plot_network(
-    panels: list[Axes], series: dict[str, FloatArray], label: str, colour: str
-) -> None:
-    from featavg.plot import style as plots
-
-    time = series["log10_time"].mean(axis=0)
-    for panel, key, style, text in (
-        (0, "normalized", "-", "γ"),
-        (0, "smoothed", "--", "γ̃"),
-        (0, "pattern_margin", ":", "largest γ at its activations"),
-        (1, "gap", "-", "gap"),
-        (2, "stationarity", "-", "stationarity"),
-        (2, "complementarity", "--", "complementarity"),
-        (3, "log10_loss", "-", ""),
-        (4, "norm", "-", ""),
-        (5, "radius", "-", "median radius"),
-    ):
-        name = f"{label}: {text}" if text else label
-        plots.band(panels[panel], time, series[key], color=colour, linestyle=style, label=name)
-
-
-def _label(panels: list[Axes]) -> None:
-    titles = (
-        ("margins", "γ = min q / ||θ||"),
-        ("duality gap of the max-margin problem", "relative to ½||θ||²"),
-        ("its two parts", "relative"),
-        ("sum of losses", "log₁₀ loss"),
-        ("norm of what is trained", "||θ||"),
-        ("exact robust radius", "median over fresh points"),
-    )
-    for panel, (title, ylabel) in zip(panels, titles, strict=True):
-        panel.set(title=title, xlabel="log₁₀(ηt)", ylabel=ylabel)
-        panel.legend(fontsize=8)
-    for panel in panels[1:3]:
-        panel.set_yscale("log")
-    for panel in (panels[0], panels[5]):
-        panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
-
-
 def views(parameters: Parameters, results: Results) -> list[View]:
-    """Return margins, residuals and radii over time, to scrub through."""
-    networks = {"coarse": ("2-class", "coarse"), "fine": (f"{parameters.clusters}-class", "fine")}
-    times = {net: results[f"{net}_log10_time"] for net in _NETS}
-    x = "log₁₀(ηt)"
+    """Return margins, KKT residuals, loss, norm and radii over log-time."""
+    marks = [
+        Mark(f"{_FORMULAS[net]} = {radius:.3g}", radius, "y")
+        for net, radius in parameters.predicted.items()
+    ]
+    radii = Series("exact robust radius", [("radius", "", "solid")], marks=marks, y=_MEDIAN)
     return [
         through_training(
-            results, networks=networks, times=times, series=_SERIES, x=x, x_scale="linear"
+            results,
+            networks={
+                "coarse": ("2-class", "coarse"),
+                "fine": (f"{parameters.clusters}-class", "fine"),
+            },
+            times={net: results[f"{net}_log10_time"] for net in _NETS},
+            series=[*_SERIES, radii],
+            x="log₁₀(ηt)",
+            x_scale="linear",
+            note=f"k = {parameters.clusters}, d = {parameters.dim:,}, n = {parameters.samples:,}, "
+            f"trained to ηt = 10^{parameters.decades}.",
         )
     ]
 
@@ -388,7 +338,6 @@ EXPERIMENT = Experiment(
     measure=measure,
     expects=expects,
     table=table,
-    plot=plot,
     views=views,
     seeds=2,
     quick_seeds=1,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray
-from featavg.data.law import MultiCluster
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
+from featavg.data.multicluster import MultiCluster
 from featavg.lab.experiment import (
     Expectation,
     Experiment,
@@ -19,19 +19,16 @@ from featavg.lab.experiment import (
     Table,
     parameter,
 )
+from featavg.lab.tables import tidy_rows
 from featavg.lab.timelines import Series, through_training
 from featavg.measures.alignment import alignment, averaging_index_per_neuron, clean_accuracy
 from featavg.measures.distance import distance_to_averaging, distance_to_decoupled
 from featavg.networks.polynomial import POWERS, PolynomialNet
-from featavg.plot.views import View
+from featavg.plot.views import HeatMaps, Mark, Matrix, View
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii, minimal_norm
 from featavg.training.descent import descend
 from featavg.training.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # Below this distance (only power 1 has a bound), the search for exact radii is quick.
 _NEARLY_PARALLEL = 0.5
@@ -235,110 +232,80 @@ def expects(parameters: Parameters) -> list[Expectation]:
 
 def table(_: Parameters, results: Results) -> Table:
     """Return every quantity at every recorded time."""
-    rows = [
-        (
-            seed,
-            power,
-            *(float(results[f"p{power}_{name}"][seed, t]) for name in ("time", *_SERIES)),
-        )
-        for power in POWERS
-        for seed, t in np.ndindex(results[f"p{power}_time"].shape)
-    ]
+    rows: list[tuple[object, ...]] = []
+    for power in POWERS:
+        columns = (results[f"p{power}_{name}"] for name in ("time", *_SERIES))
+        rows += tidy_rows(*columns, label=(power,), axes=())
     return Table(("seed", "power", "time", *_SERIES), rows)
 
 
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw both distances and the radius over log-time, and the cosines of the first seed."""
-    from featavg.plot import style as plots
-
-    with plots.style():
-        figure, panels = plots.new_figure(14, 8.6, columns=3, rows=2)
-        colours = dict(zip(POWERS, (plots.COARSE, plots.THIRD, plots.FINE), strict=True))
-        _plot_distance(panels[0], results, "averaging", colours)
-        panels[0].set(title="distance to averaging: C·f_FA", ylabel="relative to the network")
-        _plot_distance(panels[1], results, "decoupled", colours)
-        panels[1].set(title="distance to one neuron a centre: C·F_p")
-        for power, colour in colours.items():
-            _plot_radius(panels[2], results, power, colour)
-        for predicted, text in zip(parameters.radii, ("√(d/k)", "√(d/2)"), strict=True):
-            panels[2].axhline(predicted, color=plots.QUIET, linewidth=0.8)
-            place = (0.01, predicted)
-            panels[2].annotate(
-                text, place, xycoords=("axes fraction", "data"), va="bottom", color=plots.QUIET
-            )
-        panels[2].set(title="median radius", ylim=(0, 1.3 * max(parameters.radii)))
-        for panel in panels[:3]:
-            panel.set(xscale="log", xlabel="ηt")
-            panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=8.5)
-        for panel, power in zip(panels[3:], POWERS, strict=True):
-            index = results[f"p{power}_final_index"].mean()
-            plots.heat_map(
-                panel,
-                results[f"p{power}_cosines"][0],
-                rows="centre",
-                columns="strongest neurons of each side",
-                title=f"p = {power}: averaging index {index:.2f}",
-            )
-        figure.suptitle(
-            f"k = {parameters.clusters}, d = {parameters.dim:,}, n = {parameters.samples}, "
-            f"σ = {parameters.noise:g}, {parameters.width} + {parameters.width} neurons, "
-            + ("both layers trained" if parameters.trained == "both" else "second layer fixed")
-        )
-    return figure
-
-
-def _plot_radius(axes: Axes, results: Results, power: int, colour: str) -> None:
-    """Draw the median radius: dashed where it is only what attacks found."""
-    from featavg.plot import style as plots
-
-    time = results[f"p{power}_time"][0]
-    low, high = results[f"p{power}_radius_lower"], results[f"p{power}_radius"]
-    exact = (low == high).all(axis=0)
-    label = f"p = {power}: by attack, an upper bound"
-    plots.band(axes, time, high, color=colour, linestyle="--", label=label)
-    if exact[-1]:
-        proved = np.where(exact, high.mean(axis=0), np.nan)
-        axes.plot(time, proved, color=colour, label=f"p = {power}: exact")
-
-
-def _plot_distance(axes: Axes, results: Results, name: str, colours: dict[int, str]) -> None:
-    """Draw the lower bound, and where the upper one says something the area between them.
-
-    Thin lines are the seeds, the area is what some seed leaves possible.
-    """
-    for power, colour in colours.items():
-        time = results[f"p{power}_time"][0]
-        low, high = (results[f"p{power}_{name}_{side}"] for side in ("lower", "upper"))
-        bounded = high.max(axis=0) < 1
-        label = f"p = {power}: at least" + (", at most the top of the area" * bool(bounded[-1]))
-        axes.plot(time, low.mean(axis=0), color=colour, label=label)
-        axes.plot(time, low.T, color=colour, linewidth=0.6, alpha=0.6)
-        if bounded[-1]:
-            area = (low.min(axis=0), high.max(axis=0))
-            axes.fill_between(time, *area, where=bounded, color=colour, alpha=0.2, linewidth=0)
-    axes.set(yscale="log", ylim=(None, 1.1))
-
-
-def views(_: Parameters, results: Results) -> list[View]:
-    """Return distances, index and radius over time, to scrub through."""
-    return [
-        through_training(
-            results,
-            networks={
-                f"p{power}": (f"p = {power}", role)
-                for power, role in zip(POWERS, ("coarse", "third", "fine"), strict=True)
-            },
-            times={f"p{power}": results[f"p{power}_time"] for power in POWERS},
-            series=(
-                Series("distance to averaging, at least", [("averaging_lower", "", "solid")]),
-                Series("distance to decoupled, at least", [("decoupled_lower", "", "solid")]),
-                Series("averaging index", [("index", "", "solid")]),
-                Series("median radius, at most", [("radius", "", "solid")]),
-            ),
-            x="ηt",
-            x_scale="log",
-        )
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return distances, index and radius over log-time, and the cosines of the first seed."""
+    marks = [
+        Mark(f"{formula} = {radius:.3g}", radius, "y")
+        for formula, radius in zip(("√(d/k)", "√(d/2)"), parameters.radii, strict=True)
     ]
+    bounds = (("lower", "at least", "solid"), ("upper", "at most", "dashed"))
+    curves = through_training(
+        dict(results) | _informative(results),
+        networks={
+            f"p{power}": (f"p = {power}", role)
+            for power, role in zip(POWERS, ("coarse", "third", "fine"), strict=True)
+        },
+        times={f"p{power}": results[f"p{power}_time"] for power in POWERS},
+        series=[
+            *(
+                Series(
+                    title,
+                    [(f"{name}_{side}", text, dash) for side, text, dash in bounds],
+                    scale="log",
+                    y="relative to the network",
+                )
+                for name, title in (
+                    ("averaging", "distance to averaging: C·f_FA"),
+                    ("decoupled", "distance to one neuron a centre: C·F_p"),
+                )
+            ),
+            Series("averaging index", [("index", "", "solid")]),
+            Series(
+                "median radius",
+                [("radius_exact", "exact", "solid"), ("radius", "at most, by attack", "dashed")],
+                marks=marks,
+            ),
+        ],
+        x="ηt",
+        x_scale="log",
+    )
+    layers = "both layers trained" if parameters.trained == "both" else "second layer fixed"
+    matrices = HeatMaps(
+        "Cosines of centres and neurons",
+        rows="centre",
+        columns="strongest neuron of each side",
+        value="cosine",
+        panels=[
+            Matrix.over_seeds(
+                f"p = {power}: averaging index {results[f'p{power}_final_index'].mean():.2f}",
+                results[f"p{power}_cosines"][:1, None],
+            )
+            for power in POWERS
+        ],
+        note=f"Matrices of the first seed; k = {parameters.clusters}, d = {parameters.dim:,}, "
+        f"n = {parameters.samples}, σ = {parameters.noise:g}, {parameters.width} + "
+        f"{parameters.width} neurons, {layers}.",
+    )
+    return [curves, matrices]
+
+
+def _informative(results: Results) -> dict[str, FloatArray]:
+    """Return the upper bounds that are below 1, the trivial one, and the radii that are exact."""
+    shown = {}
+    for power in POWERS:
+        for name in ("averaging_upper", "decoupled_upper"):
+            bound = results[f"p{power}_{name}"]
+            shown[f"p{power}_{name}"] = np.where((bound < 1).all(axis=0), bound, np.nan)
+        low, high = results[f"p{power}_radius_lower"], results[f"p{power}_radius"]
+        shown[f"p{power}_radius_exact"] = np.where((low == high).all(axis=0), high, np.nan)
+    return shown
 
 
 EXPERIMENT = Experiment(
@@ -360,7 +327,6 @@ EXPERIMENT = Experiment(
     measure=measure,
     expects=expects,
     table=table,
-    plot=plot,
     views=views,
     seeds=3,
     quick_seeds=1,

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from featavg import checks
 from featavg.arrays import FloatArray
@@ -18,12 +20,14 @@ from featavg.errors import InputError
 from featavg.experiments import averaging
 from featavg.lab.experiment import Expectation, Measurements, Results, Table, parameter
 from featavg.lab.sweeps import Design, SweepExperiment
+from featavg.lab.tables import tidy_rows
+from featavg.plot.style import COARSE, new_figure, style
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-_SHOWN = ("index", "radius_over_theory")
+_MEASURED = ("index", "radius", "radius_over_theory", "radius_over_decoupled", "accuracy", "exact")
+_TITLES = {
+    "index": "averaging index",
+    "radius_over_theory": "median exact radius, over that of averages",
+}
 
 
 @dataclass(frozen=True)
@@ -117,12 +121,11 @@ def collect(parameters: Parameters, rows: Sequence[dict[str, Any]]) -> Measureme
         {value: i for i, value in enumerate(side.values(parameters.grid))}
         for side in (parameters.diagram.x, parameters.diagram.y)
     )
-    names = ("index", "radius", "radius_over_theory", "radius_over_decoupled", "accuracy", "exact")
-    found = {name: np.full((len(y), len(x)), np.nan) for name in names}
+    found = {name: np.full((len(y), len(x)), np.nan) for name in _MEASURED}
     for row in rows:
         if row["status"] == "done":
             i, j = y[row[parameters.diagram.y.names]], x[row[parameters.diagram.x.names]]
-            for name in names:
+            for name in _MEASURED:
                 found[name][i, j] = row[name]
     done = np.isfinite(found["index"])
     averages = float((found["index"][done] >= 0.9).mean()) if done.any() else np.nan
@@ -156,26 +159,20 @@ def table(parameters: Parameters, results: Results) -> Table:
     """Return every cell of every seed."""
     diagram = parameters.diagram
     x, y = diagram.x.values(parameters.grid), diagram.y.values(parameters.grid)
-    names = ("index", "radius", "radius_over_theory", "radius_over_decoupled", "accuracy", "exact")
-    rows = [
-        (int(seed), x[j], y[i], *(float(results[name][seed, i, j]) for name in names))
-        for seed, i, j in np.ndindex(results["index"].shape)
-    ]
-    return Table(("seed", diagram.x.names, diagram.y.names, *names), rows)
+    columns = (np.array(x), np.array(y)[:, None], *(results[name] for name in _MEASURED))
+    rows = tidy_rows(*np.broadcast_arrays(*columns), axes=())
+    return Table(("seed", diagram.x.names, diagram.y.names, *_MEASURED), rows)
 
 
 def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the averaging index and the radius over the plane, means over seeds."""
-    from featavg.plot import style as plots
+    """Draw the averaging index and the radius over the plane, means over seeds.
 
-    titles = {
-        "index": "averaging index",
-        "radius_over_theory": "median exact radius, over that of averages",
-    }
-    with plots.style():
-        figure, panels = plots.new_figure(13, 5.4, columns=2)
-        for panel, name in zip(panels, _SHOWN, strict=True):
-            _map(figure, panel, parameters, results[name], titles[name])
+    No view: axes with scales and ticks of their own, contours, and the borders that theory draws.
+    """
+    with style():
+        figure, panels = new_figure(13, 5.4, columns=2)
+        for panel, (name, title) in zip(panels, _TITLES.items(), strict=True):
+            _map(figure, panel, parameters, results[name], title)
         seeds = len(results["index"])
         finished = results["finished"].mean()
         figure.suptitle(
@@ -188,8 +185,6 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 def _map(
     figure: Figure, panel: Axes, parameters: Parameters, values: FloatArray, title: str
 ) -> None:
-    from featavg.plot import style as plots
-
     diagram = parameters.diagram
     x, y = (
         np.array([side.shown(value) for value in side.values(parameters.grid)])
@@ -198,7 +193,7 @@ def _map(
     known = np.isfinite(values)
     sums = np.where(known, values, 0).sum(axis=0)
     mean = np.where(known.any(axis=0), sums / np.maximum(known.sum(axis=0), 1), np.nan)
-    is_index = title == "averaging index"
+    is_index = title == _TITLES["index"]
     scale = {"vmin": 0, "vmax": 1} if is_index else {"vmin": 0, "vmax": 2.3}
     panel.set(
         title=title,
@@ -223,11 +218,11 @@ def _map(
         panel.clabel(lines, fontsize=8)
     # pcolormesh centres its cells on a linear scale, which on a logarithmic one may reach below 0
     limits = {"xlim": (min(x), max(x)), "ylim": (min(y), max(y))}
-    for border, style in zip(diagram.borders, ("--", ":"), strict=False):
+    for border, dashes in zip(diagram.borders, ("--", ":"), strict=False):
         panel.plot(
             *border.line(parameters, x),
-            style,
-            color=plots.COARSE,
+            dashes,
+            color=COARSE,
             linewidth=1.8,
             label=border.label,
         )

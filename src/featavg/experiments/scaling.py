@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray
-from featavg.data.law import MultiCluster
+from featavg.data.multicluster import MultiCluster
 from featavg.lab.experiment import (
     Expectation,
     Experiment,
@@ -18,20 +17,19 @@ from featavg.lab.experiment import (
     Table,
     parameter,
 )
+from featavg.lab.tables import tidy_rows
 from featavg.networks.binary import BinaryNet
+from featavg.plot.views import Curves, Line, Panel, View
 from featavg.progress import counted, wanted
 from featavg.training.fast_forward import fast_forward
 from featavg.training.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _QUANTITIES = {
     "ratio": "own λ: largest / smallest - 1",
     "opposite": "opposite |λ| / own λ",
     "distance": "distance to f_FA / λ (Theorem 4.6)",
 }
-_SWEEPS = ("clusters", "dim", "samples")
+_SWEEPS = {"clusters": "k", "dim": "d", "samples": "n"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,12 +127,9 @@ def _slope(x: FloatArray, y: FloatArray) -> float:
 
 def expects(_: Parameters) -> list[Expectation]:
     """Return the slopes; the paper says only that the quantities vanish with k."""
-    names = {"clusters": "k", "dim": "d", "samples": "n"}
     rows = [
-        Expectation(
-            f"slope in {names[sweep]} of {text}", f"{sweep}_{name}_slope", paper="none given"
-        )
-        for sweep in _SWEEPS
+        Expectation(f"slope in {symbol} of {text}", f"{sweep}_{name}_slope", paper="none given")
+        for sweep, symbol in _SWEEPS.items()
         for name, text in _QUANTITIES.items()
     ]
     # sizes of clusters and the noise average out with n, inner products of noise with d: by -1/2
@@ -144,49 +139,34 @@ def expects(_: Parameters) -> list[Expectation]:
 
 def table(_: Parameters, results: Results) -> Table:
     """Return every quantity at every value."""
-    rows = [
-        (
-            seed,
-            sweep,
-            float(results[f"{sweep}_values"][seed, i]),
-            *(float(results[f"{sweep}_{name}"][seed, i]) for name in _QUANTITIES),
-        )
-        for sweep in _SWEEPS
-        for seed, i in np.ndindex(results[f"{sweep}_values"].shape)
-    ]
+    rows: list[tuple[object, ...]] = []
+    for sweep in _SWEEPS:
+        measured = (results[f"{sweep}_{name}"] for name in ("values", *_QUANTITIES))
+        rows += tidy_rows(*measured, label=(sweep,), axes=())
     return Table(("seed", "varied", "value", *_QUANTITIES), rows)
 
 
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw the three sweeps on logarithmic axes with the fitted slopes."""
-    from featavg.plot import style as plots
-
-    fixed = {
-        "clusters": f"d = {parameters.dim:.0e}, n = {parameters.samples}",
-        "dim": f"k = {parameters.clusters}, n = {parameters.samples}",
-        "samples": f"k = {parameters.clusters}, d = {parameters.dim:.0e}",
-    }
-    labels = {"clusters": "k", "dim": "d", "samples": "n"}
-    styles = (("-", "o"), ("--", "s"), (":", "^"))
-    with plots.style():
-        figure, panels = plots.new_figure(13, 4.8, columns=3)
-        for panel, sweep in zip(panels, _SWEEPS, strict=True):
-            x = results[f"{sweep}_values"][0]
-            for (dashes, marker), (name, text) in zip(styles, _QUANTITIES.items(), strict=True):
-                slope = results[f"{sweep}_{name}_slope"].mean()
-                plots.band(
-                    panel,
-                    x,
-                    results[f"{sweep}_{name}"],
-                    color=plots.COARSE,
-                    linestyle=dashes,
-                    marker=marker,
-                    markersize=4,
-                    label=f"{text}: slope {slope:+.2f}",
-                )
-            panel.set(xscale="log", yscale="log", xlabel=labels[sweep], title=fixed[sweep])
-            panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize=8.5)
-    return figure
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return each sweep on logarithmic axes with the fitted slopes."""
+    fixed = {sweep: f"{_SWEEPS[sweep]} = {getattr(parameters, sweep):.3g}" for sweep in _SWEEPS}
+    shown: list[View] = []
+    for sweep, symbol in _SWEEPS.items():
+        lines = [
+            Line.over_seeds(
+                f"{text}: slope {results[f'{sweep}_{name}_slope'].mean():+.2f}",
+                results[f"{sweep}_values"],
+                results[f"{sweep}_{name}"],
+                "coarse",
+                dash,
+            )
+            for (name, text), dash in zip(
+                _QUANTITIES.items(), ("solid", "dashed", "dotted"), strict=True
+            )
+        ]
+        others = ", ".join(text for name, text in fixed.items() if name != sweep)
+        panel = Panel(others, "", lines, y_scale="log")
+        shown.append(Curves(f"Varied {symbol}", symbol, [panel], x_scale="log"))
+    return shown
 
 
 EXPERIMENT = Experiment(
@@ -198,7 +178,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     expects=expects,
     table=table,
-    plot=plot,
+    views=views,
     seeds=3,
     quick_seeds=1,
     in_reproduce=False,

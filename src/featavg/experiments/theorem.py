@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray
-from featavg.data.law import MultiCluster
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
+from featavg.data.multicluster import MultiCluster
 from featavg.lab.experiment import (
     Expectation,
     Experiment,
@@ -20,6 +20,7 @@ from featavg.lab.experiment import (
     parameter,
 )
 from featavg.lab.setting import TrainedPair
+from featavg.lab.tables import tidy_rows
 from featavg.lab.timelines import Series, through_training
 from featavg.measures.alignment import clean_accuracy
 from featavg.networks.base import TwoLayerNet
@@ -28,41 +29,43 @@ from featavg.networks.multiclass import MultiClassNet
 from featavg.plot.views import Mark, View
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
-from featavg.theory.evidence import Learned
+from featavg.theory.evidence import ProofQuantities
 from featavg.training.fast_forward import fast_forward
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 # From this many points on, single precision: the Gram matrix is then the largest object by far.
 _SINGLE_PRECISION_FROM = 8000
 _NETS = ("coarse", "fine")
-# What can be scrubbed through.
 _SERIES = (
     Series(
-        "coefficients λ",
+        "coefficients",
         (
-            ("own_max", "own, largest", "solid"),
-            ("own_min", "own, smallest", "dashed"),
-            ("opposite_max", "other, largest |λ|", "dotted"),
+            ("own_max", "own λ, largest", "solid"),
+            ("own_min", "own λ, smallest", "dashed"),
+            ("opposite_max", "other |λ|, largest", "dotted"),
+            ("log", "log(ηt)", "points"),
         ),
+        y="λ",
     ),
     Series(
         "what is o(1)",
         (
-            ("opposite_share", "other |λ| / own λ", "dotted"),
             ("distance_share", "distance of item 2 · √d / λ", "solid"),
+            ("bias", "largest |bias|", "dashed"),
+            ("opposite_share", "other |λ| / own λ", "dotted"),
+            ("margin_spread", "spread of margins", "dash-dot"),
+            ("excess", "own λ: largest / smallest - 1", "points"),
         ),
         scale="log",
+        y="relative to the leading term",
     ),
     Series(
         "activation, direction, accuracy",
         (
             ("active", "own activations on", "solid"),
-            ("cosine", "cosine to own average", "dashed"),
+            ("cosine", "cosine to own centres' average", "dashed"),
             ("accuracy", "clean accuracy", "dotted"),
         ),
+        y="share or cosine",
     ),
 )
 
@@ -105,22 +108,22 @@ class Parameters:
 
     @property
     def dim(self) -> int:
-        """D = k^10."""
+        """The dimension d, k^10 times its constant."""
         return round(self.dim_constant * self.clusters**10)
 
     @property
     def samples(self) -> int:
-        """N = k^7."""
+        """The number n of training points, k^7 times its constant."""
         return round(self.samples_constant * self.clusters**7)
 
     @property
     def width(self) -> int:
-        """M = k."""
+        """The number m of positive (and of negative) neurons, k times its constant."""
         return max(1, round(self.width_constant * self.clusters))
 
     @property
     def learning_rate(self) -> float:
-        """Eta = d^-2, or d^-1/2."""
+        """The learning rate η, d^-2 times its constant; for the poster d^-1/2."""
         return self.rate_constant * float(self.dim) ** (-2 if self.preset == "theorem" else -0.5)
 
     @property
@@ -134,13 +137,13 @@ class Parameters:
 
     @property
     def horizons(self) -> tuple[float, float]:
-        """Eta·t for the two networks."""
+        """The times η·t to which the 2-class and the k-class network are trained."""
         fine = float(self.clusters) ** 8 if self.fine_horizon is None else self.fine_horizon
         return self.horizon, fine
 
     @property
     def dtype(self) -> str:
-        """The precision."""
+        """The precision of the points, and so of all numbers computed from them."""
         return "float32" if self.samples >= _SINGLE_PRECISION_FROM else "float64"
 
 
@@ -183,24 +186,28 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     pair = train(parameters, seed)
     found: dict[str, object] = {}
     for name, run in zip(_NETS, (pair.coarse, pair.fine), strict=True):
-        followed = _follow(Learned(run), pair.test, parameters.radius_samples)
+        followed = _follow(ProofQuantities(run), pair.test, parameters.radius_samples)
         found |= {f"{name}_{key}": value for key, value in followed.items()}
         for key in ("ratio", "opposite_share", "active", "accuracy", "distance_share", "radius"):
             found[f"{name}_final_{key}"] = followed[key][-1]
     return found
 
 
-def _follow(learned: Learned, test: Sample, radius_samples: int) -> dict[str, FloatArray]:
+def _follow(
+    quantities: ProofQuantities, test: Sample, radius_samples: int
+) -> dict[str, FloatArray]:
     """Return every quantity at every recorded time but the first."""
-    later = len(learned.log_steps) - 1
+    later = len(quantities.log_steps) - 1
     times = counted(later, "exact radii over time", enabled=wanted())
-    rows = [_at(learned, index + 1, test, radius_samples) for index in times]
+    rows = [_at(quantities, index + 1, test, radius_samples) for index in times]
     return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
 
-def _at(learned: Learned, index: int, test: Sample, radius_samples: int) -> dict[str, float]:
+def _at(
+    quantities: ProofQuantities, index: int, test: Sample, radius_samples: int
+) -> dict[str, float]:
     """Return the quantities of Theorem 4.5 or 4.7 at one recorded time."""
-    run, sample, own = learned.run, learned.sample, learned.own_centers
+    run, sample, own = quantities.run, quantities.sample, quantities.own_centers
     net = run.net_at(index)
     coefficients = run.feature_coefficients_at(index)
     mine, others = coefficients[own], np.abs(coefficients[~own])
@@ -220,7 +227,7 @@ def _at(learned: Learned, index: int, test: Sample, radius_samples: int) -> dict
         "opposite_share": float(others.max() / representative) if representative > 0 else np.inf,
         "bias": float(np.abs(net.biases).max()),
         "margin_spread": float(np.ptp(run.margins[index])),
-        "active": float(run.active[index][learned.own_points].mean()),
+        "active": float(run.active[index][quantities.own_points].mean()),
         "cosine": float((_unit(net.weights) * averages).sum(axis=1).min()),
         "distance": float(deviation),
         "distance_share": float(deviation / representative) if representative > 0 else np.inf,
@@ -267,100 +274,48 @@ def table(parameters: Parameters, results: Results) -> Table:
     """Return every quantity at every recorded time."""
     names = [key.removeprefix("coarse_") for key in results if key.startswith("coarse_")]
     names = [name for name in names if not name.startswith("final_")]
-    rows = [
-        (
-            seed,
-            2 if net == "coarse" else parameters.clusters,
-            *(float(results[f"{net}_{name}"][seed, t]) for name in names),
-        )
-        for net in _NETS
-        for seed, t in np.ndindex(results[f"{net}_log_time"].shape)
-    ]
+    rows: list[tuple[object, ...]] = []
+    for net, classes in zip(_NETS, (2, parameters.clusters), strict=True):
+        rows += tidy_rows(*(results[f"{net}_{name}"] for name in names), label=(classes,), axes=())
     return Table(("seed", "classes", *names), rows)
 
 
-def plot(parameters: Parameters, results: Results) -> Figure:
-    """Draw what the theorems speak of over log-time, the 2-class network above the other."""
-    from featavg.plot import style as plots
-
-    with plots.style():
-        figure, panels = plots.new_figure(15, 7.6, columns=4, rows=2)
-        for row, name in enumerate(_NETS):
-            series = {
-                key.removeprefix(f"{name}_"): value
-                for key, value in results.items()
-                if key.startswith(f"{name}_") and value.ndim == 2
-            }
-            classes = 2 if name == "coarse" else parameters.clusters
-            scale = parameters.clusters if name == "coarse" else 2
-            colour = plots.COARSE if name == "coarse" else plots.FINE
-            radius = np.sqrt(parameters.dim / scale)
-            _plot_network(panels[4 * row : 4 * row + 4], series, classes, colour, radius)
-        figure.suptitle(
-            f"k = {parameters.clusters}, d = {parameters.dim:,}, n = {parameters.samples:,}, "
-            f"η = {parameters.learning_rate:.3g}, {parameters.preset} preset"
-        )
-    return figure
-
-
-def _plot_network(
-    panels: list[Axes], series: dict[str, FloatArray], classes: int, colour: str, radius: float
-) -> None:
-    from featavg.plot import style as plots
-
-    time = np.exp(series["log_time"][0])
-    coefficients, shares, activity, robustness = panels
-    for key, style, label in (
-        ("own_max", "-", "own λ, largest"),
-        ("own_min", "--", "own λ, smallest"),
-        ("opposite_max", ":", "other |λ|, largest"),
-    ):
-        plots.band(coefficients, time, series[key], color=colour, linestyle=style, label=label)
-    late = time >= 1
-    coefficients.plot(time[late], np.log(time[late]), color=plots.PAPER, label="log(ηt)")
-    coefficients.set(title=f"{classes}-class: coefficients", ylabel="λ")
-    for key, style, label in (
-        ("opposite_share", ":", "other |λ| / own λ"),
-        ("distance_share", "-", "distance of item 2 · √d / λ"),
-        ("bias", "--", "largest |bias|"),
-        ("margin_spread", "-.", "spread of margins"),
-    ):
-        positive = np.where(np.isfinite(series[key]) & (series[key] > 0), series[key], np.nan)
-        if np.isfinite(positive).any():
-            plots.band(shares, time, positive, color=colour, linestyle=style, label=label)
-    excess = np.where(series["ratio"] > 1, series["ratio"] - 1, np.nan).mean(axis=0)
-    label = "own λ: largest / smallest - 1"
-    shares.plot(time, excess, color=colour, linestyle=(0, (1, 1)), linewidth=2.5, label=label)
-    shares.set(yscale="log", title=f"{classes}-class: what is o(1)")
-    for key, style, label in (
-        ("active", "-", "own activations on"),
-        ("cosine", "--", "cosine to own centres' average"),
-        ("accuracy", ":", "clean accuracy"),
-    ):
-        plots.band(activity, time, series[key], color=colour, linestyle=style, label=label)
-    activity.set(title=f"{classes}-class: activation, direction, accuracy")
-    plots.band(robustness, time, series["radius"] / radius, color=colour, label="median radius")
-    robustness.axhline(1, color=plots.QUIET, linewidth=0.8)
-    robustness.set(title=f"{classes}-class: exact radius / {radius:.4g}", ylim=(0, None))
-    for panel in panels:
-        panel.set(xscale="log", xlabel="ηt")
-        panel.legend(fontsize=8)
-
-
 def views(parameters: Parameters, results: Results) -> list[View]:
-    """Return both networks over time, to scrub through."""
+    """Return what the theorems speak of over log-time, for each network on its own horizon."""
     k, d = parameters.clusters, parameters.dim
-    marks = [Mark("√(d/k)", float(np.sqrt(d / k)), "y"), Mark("√(d/2)", float(np.sqrt(d / 2)), "y")]
-    return [
-        through_training(
-            results,
-            networks={"coarse": ("2-class", "coarse"), "fine": (f"{k}-class", "fine")},
-            times={net: np.exp(results[f"{net}_log_time"]) for net in _NETS},
-            series=[*_SERIES, Series("median radius", [("radius", "", "solid")], marks=marks)],
+    about = (
+        f"k = {k}, d = {d:,}, n = {parameters.samples:,}, η = {parameters.learning_rate:.3g}, "
+        f"{parameters.preset} preset."
+    )
+    shown: list[View] = []
+    for net, classes, q, formula in (("coarse", 2, k, "√(d/k)"), ("fine", k, 2, "√(d/2)")):
+        radius = float(np.sqrt(d / q))
+        mark = Mark(f"{formula} = {radius:.4g}", radius, "y")
+        radii = Series("median exact radius", [("radius", "", "solid")], marks=[mark], y="radius")
+        view = through_training(
+            dict(results) | _derived(net, results),
+            networks={net: ("", net)},
+            times={net: np.exp(results[f"{net}_log_time"])},
+            series=[
+                replace(panel, title=f"{classes}-class: {panel.title}")
+                for panel in (*_SERIES, radii)
+            ],
             x="ηt",
             x_scale="log",
+            title=f"The {classes}-class network through training",
+            note=about if net == "fine" else "",
         )
-    ]
+        shown.append(view)
+    return shown
+
+
+def _derived(net: str, results: Results) -> dict[str, FloatArray]:
+    """Return log(ηt) from ηt = 1 on, and by how much the largest own λ exceeds the smallest."""
+    time, ratio = results[f"{net}_log_time"], results[f"{net}_ratio"]
+    return {
+        f"{net}_log": np.where(time >= 0, time, np.nan),
+        f"{net}_excess": np.where(ratio > 1, ratio - 1, np.nan),
+    }
 
 
 EXPERIMENT = Experiment(
@@ -372,7 +327,6 @@ EXPERIMENT = Experiment(
     measure=measure,
     expects=expects,
     table=table,
-    plot=plot,
     views=views,
     seeds=1,
     quick_seeds=1,

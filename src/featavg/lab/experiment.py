@@ -175,12 +175,12 @@ class Experiment:
         ``expects(parameters)`` returns the expectations.
     table : callable
         ``table(parameters, results)`` returns the table that is saved as ``results.csv``.
-    plot : callable
-        ``plot(parameters, results)`` returns the figure.
+    plot : callable, optional
+        ``plot(parameters, results)`` returns the figure, which is drawn from `views` by default.
     conclude : callable, optional
         ``conclude(parameters, results)`` returns the result in words.
     views : callable, optional
-        ``views(parameters, results)`` returns the interactive figures of the report.
+        ``views(parameters, results)`` returns the views for the figure and the report.
     in_reproduce : bool
         Whether it is a figure of the paper that `featavg reproduce` runs.
     data : str, optional
@@ -201,7 +201,7 @@ class Experiment:
     measure: Callable[[Any, int], Measurements]
     expects: Callable[[Any], Sequence[Expectation]]
     table: Callable[[Any, Results], Table]
-    plot: Callable[[Any, Results], Figure]
+    plot: Callable[[Any, Results], Figure] | None = None
     conclude: Callable[[Any, Results], str] | None = None
     views: Callable[[Any, Results], Sequence[View]] | None = None
     seeds: int = 5
@@ -231,6 +231,14 @@ class Experiment:
     def key(self, parameters: Any) -> str:
         """Return the name of the folder of a run: a hash of what identifies it."""
         return run_key(self.describe(parameters))
+
+    def figure(self, parameters: Any, results: Results) -> Figure:
+        """Return the figure: its own, or its views as `featavg.plot` draws them."""
+        from featavg.plot import draw
+
+        if self.plot is not None:
+            return self.plot(parameters, results)
+        return draw.figure([] if self.views is None else self.views(parameters, results))
 
     def measure_seeds(
         self, parameters: Any, seeds: int, folder: RunFolder, *, fresh: bool, progress: bool

@@ -115,11 +115,11 @@ class RunFolder:
 
     def save_figure(self, figure: Figure) -> list[Path]:
         """Save a figure as PNG and SVG and return the two paths."""
-        from featavg.plot import style as plots
+        from featavg.plot.style import rendered
 
         paths = [self.path / f"figure.{kind}" for kind in ("png", "svg")]
         for path in paths:
-            write_atomically(path, plots.rendered(figure, path.suffix[1:]))
+            write_atomically(path, rendered(figure, path.suffix[1:]))
         return paths
 
     def _seed(self, seed: int, ending: str) -> Path:

@@ -105,5 +105,5 @@ def _finish(experiment: Experiment, parameters: Any, folder: RunFolder, measured
         folder.save_json("views.json", shown, indent=None)
     folder.save_json("summary.json", finished.summary())
     folder.save_json("provenance.json", {"versions": folder.versions, "seconds": seconds})
-    folder.save_figure(experiment.plot(parameters, results))
+    folder.save_figure(experiment.figure(parameters, results))
     return finished

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from featavg import checks
 from featavg.arrays import BoolArray
-from featavg.data.law import MultiCluster
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
+from featavg.data.multicluster import MultiCluster
+from featavg.data.span import SpanFrame
 from featavg.errors import InputError
 from featavg.lab.experiment import parameter
 from featavg.networks.base import TwoLayerNet
@@ -40,7 +42,7 @@ class CoarseSetting:
     bias_scale: float = parameter(1e-5, "sigma_b, the scale of the initial biases")
 
     def __post_init__(self) -> None:
-        law = self.law  # refuses what the law refuses
+        law = self.law  # checks the parameters of the law
         checked: dict[str, float] = {
             name: checks.count(name, getattr(self, name))
             for name in ("samples", "test_samples", "width", "steps")
@@ -87,16 +89,18 @@ class CoarseSetting:
         train, test = self.draw(seed, dtype=dtype)
         return self.train_coarse_on(train, seed, progress=progress), test
 
-    def draw(self, seed: int, *, dtype: str = "float64") -> tuple[Sample, Sample]:
-        """Return the training points and the fresh points of a seed."""
-        data, *_ = np.random.default_rng(seed).spawn(4)
-        train = self.law.sample(self.samples, rng=data, dtype=dtype)
+    def draw(self, seed: int, **sampling: Any) -> tuple[Sample, Sample]:
+        """Return the training points and the fresh points of a seed.
+
+        `sampling` are further arguments of `MultiCluster.sample`, such as ``dtype``.
+        """
+        data = _streams(seed)[0]
+        train = self.law.sample(self.samples, rng=data, **sampling)
         return train, train.fresh(self.test_samples, rng=data)
 
     def train_coarse_on(self, train: Sample, seed: int, *, progress: bool = False) -> Trajectory:
         """Train the 2-class network of a seed on points that were drawn already."""
-        _, coarse, *_ = np.random.default_rng(seed).spawn(4)
-        return self._descend(self._binary(train, coarse), train, progress=progress)
+        return self._descend(self._binary(train, _streams(seed)[1]), train, progress=progress)
 
     def _binary(self, train: Sample, rng: np.random.Generator) -> BinaryNet:
         return BinaryNet.init(
@@ -130,26 +134,70 @@ class SyntheticSetting(CoarseSetting):
         super().__post_init__()
         object.__setattr__(self, "fine_width", checks.count("fine_width", self.fine_width))
 
-    def train(self, seed: int, record: int = 2) -> TrainedPair:
-        """Draw a sample and train both networks on it, recording `record` times of each.
+    @property
+    def neurons(self) -> tuple[int, int]:
+        """The number of neurons of the 2-class and of the k-class network."""
+        return 2 * self.width, self.clusters * self.fine_width
 
-        Data, both initialisations and whatever follows have random streams of their own, so that
-        changing one leaves the others as they are.
+    @property
+    def fewest_coordinates(self) -> int:
+        """The fewest coordinates that the points and both networks can be drawn in.
+
+        Those of the span if there are fewer of them than dimensions.
         """
-        data, coarse, fine, after = np.random.default_rng(seed).spawn(4)
-        train = self.law.sample(self.samples, rng=data)
-        test = train.fresh(self.test_samples, rng=data)
+        span = SpanFrame(self.dim, self.clusters, self.samples, sum(self.neurons))
+        return min(span.coordinates, self.dim)
+
+    def memory(self, dtype: str = "float64") -> int:
+        """Return how many bytes the points take in the fewest coordinates, with a Gram matrix.
+
+        An upper bound: gradient descent needs the Gram matrix for dual steps alone, and those are
+        never taken if the primal ones need fewer multiplications.
+        """
+        n, d = self.samples, self.fewest_coordinates
+        return n * (d + (n if n < 2 * d else 0)) * np.dtype(dtype).itemsize
+
+    @property
+    def step_cost(self) -> int:
+        """The multiplications of a gradient step of the larger network, see `featavg.descend`."""
+        n, d = self.samples, self.fewest_coordinates
+        return max(self.neurons) * n * min(n, 2 * d)
+
+    def draw_networks(
+        self, seed: int, *, fewest_coordinates: bool = False, dtype: str = "float64"
+    ) -> UntrainedPair:
+        """Draw a sample, fresh points and both networks.
+
+        The data, both initialisations and all later draws have random streams of their own, so
+        that changing one leaves the others as they are. With `fewest_coordinates` the sample is
+        drawn in span coordinates whenever they are fewer than the dimensions, or else by the rule
+        of `MultiCluster.sample`.
+        """
+        sampling: dict[str, Any] = {"dtype": dtype}
+        if fewest_coordinates:
+            is_span = self.fewest_coordinates < self.dim
+            sampling["coordinates"] = "span" if is_span else "ambient"
+            sampling["reserve"] = sum(self.neurons)
+        train, test = self.draw(seed, **sampling)
+        _, coarse, fine, after = _streams(seed)
+        # in span coordinates the order counts: changing it would change saved numbers
         multi = MultiClassNet.init(
             train, width=self.fine_width, weight_scale=self.weight_scale, rng=fine
         )
-        binary = self._descend(self._binary(train, coarse), train, record=record)
-        fine_run = self._descend(multi, train, record=record)
-        return TrainedPair(train, test, binary, fine_run, after)
+        return UntrainedPair(train, test, self._binary(train, coarse), multi, after)
+
+    def train(self, seed: int, record: int = 2) -> TrainedPair:
+        """Draw a sample and train both networks on it, recording `record` times of each."""
+        drawn = self.draw_networks(seed)
+        coarse, fine = (
+            self._descend(net, drawn.train, record=record) for net in (drawn.coarse, drawn.fine)
+        )
+        return TrainedPair(drawn.train, drawn.test, coarse, fine, drawn.rng)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixSetting(SyntheticSetting):
-    """The synthetic setting where the matrix of cosines is looked at."""
+    """The synthetic setting of experiments that show the matrix of cosines."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -186,6 +234,17 @@ class MatrixSetting(SyntheticSetting):
 
 
 @dataclass(frozen=True, eq=False)
+class UntrainedPair:
+    """A sample, fresh points, the two networks before training, and a stream for later draws."""
+
+    train: Sample
+    test: Sample
+    coarse: BinaryNet
+    fine: MultiClassNet
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True, eq=False)
 class TrainedPair:
     """A sample, fresh points, and the two networks trained on its coarse and its fine labels."""
 
@@ -200,3 +259,8 @@ class TrainedPair:
         """The network trained on fine labels."""
         net = self.fine.net
         return MultiClassNet(net.weights, self.train.law.clusters, self.train.law.positive_clusters)
+
+
+def _streams(seed: int) -> list[np.random.Generator]:
+    """Return the random streams of a seed: data, coarse network, fine network, later draws."""
+    return np.random.default_rng(seed).spawn(4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,12 +13,16 @@ from featavg.plot.views import Curves, Line, Mark, Panel
 
 @dataclass(frozen=True)
 class Series:
-    """A panel of quantities over time: for each, its name in the results, a label and a dash."""
+    """A panel of quantities over time: for each, its name in the results, a label and a dash.
+
+    `y` is the label of the axis, where the title does not say it.
+    """
 
     title: str
     quantities: Sequence[tuple[str, str, str]]
     scale: str = "linear"
     marks: Sequence[Mark] = ()
+    y: str = ""
 
 
 def through_training(
@@ -28,13 +33,16 @@ def through_training(
     series: Sequence[Series],
     x: str,
     x_scale: str,
+    title: str = "Through training",
+    note: str = "",
 ) -> Curves:
     """Return panels with a curve of each quantity for each network.
 
     Parameters
     ----------
     results : mapping
-        With the quantity ``own_min`` of the network ``coarse`` as ``coarse_own_min``.
+        With the quantity ``own_min`` of the network ``coarse`` as ``coarse_own_min``. A curve
+        without a point that its axis can show is left out.
     networks : mapping
         The label and the role (the colour) of each.
     times : mapping
@@ -43,25 +51,23 @@ def through_training(
         The panels.
     x, x_scale : str
         What time is, and its axis.
+    title, note : str
+        What the view is called, and what to know of it.
     """
-    panels = [
-        Panel(
-            panel.title,
-            panel.title,
-            [
-                Line.over_seeds(
-                    f"{name}: {label}" if label else name,
-                    times[network],
-                    results[f"{network}_{key}"],
-                    role,
-                    dash,
-                )
-                for network, (name, role) in networks.items()
-                for key, label, dash in panel.quantities
-            ],
-            panel.marks,
-            panel.scale,
-        )
-        for panel in series
-    ]
-    return Curves("Through training", x, panels, x_scale)
+    panels = []
+    for panel in series:
+        lines = [
+            Line.over_seeds(
+                ": ".join(filter(None, (name, label))),
+                times[network],
+                results[f"{network}_{key}"],
+                role,
+                dash,
+            )
+            for network, (name, role) in networks.items()
+            for key, label, dash in panel.quantities
+        ]
+        least = 0.0 if panel.scale == "log" else -math.inf
+        shown = [line for line in lines if any(v is not None and v > least for v in line.mean)]
+        panels.append(Panel(panel.title, panel.y or panel.title, shown, panel.marks, panel.scale))
+    return Curves(title, x, panels, x_scale, note=note)

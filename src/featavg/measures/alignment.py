@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg import checks
-from featavg.arrays import BoolArray, FloatArray
-from featavg.data.sample import Sample
+from featavg.arrays import BoolArray, FloatArray, unit_rows
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
-from featavg.networks.multiclass import MultiClassNet
+from featavg.training.state import check_pair
 
 
 def alignment(net: TwoLayerNet, centers: ArrayLike) -> FloatArray:
@@ -50,23 +50,19 @@ def equivalent_weights(net: TwoLayerNet, sample: Sample) -> FloatArray:
     array([ 4.5, 22.5, 40.5, 58.5])
     """
     law = sample.law
-    if isinstance(net, MultiClassNet):
-        if net.classes != law.clusters:
-            raise InputError(
-                f"net and sample must have the same number of classes and clusters; got "
-                f"{net.classes} and {law.clusters}."
-            )
-        return net.weights.reshape(law.clusters, net.width, -1).mean(axis=1)
+    own = net.own_clusters(law)
     weights = np.empty((law.clusters, net.dim), net.weights.dtype)
-    for sign in (1, -1):
-        clusters = np.flatnonzero(law.signs == sign)
-        neurons = np.flatnonzero((net.neuron_signs == sign) & net.weights.any(axis=1))
-        if len(neurons) < len(clusters):
+    for clusters in np.unique(own, axis=0):  # those of a side, or a single one
+        neurons = np.flatnonzero((own == clusters).all(axis=1))
+        live = neurons[net.weights[neurons].any(axis=1)]
+        count = int(clusters.sum())
+        if len(live) < count > 1:
             raise InputError(
-                f"width must be at least {len(clusters)} for one weight for each cluster of a "
-                f"side; got {len(neurons)} neurons that are not zero."
+                f"width must be at least {count} for one weight for each cluster of a side; got "
+                f"{len(live)} neurons that are not zero."
             )
-        for j, share in zip(clusters, np.array_split(neurons, len(clusters)), strict=True):
+        shares = np.array_split(live if len(live) else neurons, count)
+        for j, share in zip(np.flatnonzero(clusters), shares, strict=True):
             weights[j] = net.weights[share].mean(axis=0)
     return weights
 
@@ -106,7 +102,7 @@ def averaging_index_per_neuron(net: TwoLayerNet, sample: Sample) -> FloatArray:
     It tells averaging from decoupling where centres are nearly orthogonal. Where they share a large
     common part, every weight has nearly the same cosine with all of them: with a pairwise cosine of
     0.75 a weight along a single one of five has an index of 0.92. Such centres need to be centred
-    first (their mean subtracted), as `featavg.experiments.embedded` does.
+    first (their mean subtracted), as `featavg run figure2-embeddings` does.
 
     Examples
     --------
@@ -117,11 +113,7 @@ def averaging_index_per_neuron(net: TwoLayerNet, sample: Sample) -> FloatArray:
     >>> averaging_index_per_neuron(net, train).round(2)
     array([1.  , 0.  , 1.  , 0.47])
     """
-    if net.dim != sample.centers.shape[1]:
-        raise InputError(
-            f"net and sample must have the same coordinates; got {net.dim} and "
-            f"{sample.centers.shape[1]}."
-        )
+    check_pair(net, sample)
     cosines = alignment(net, sample.centers).astype(np.float64)
     own = sample.law.signs[:, None] == net.neuron_signs[None, :]
     return participation(cosines, own)
@@ -180,12 +172,4 @@ def clean_accuracy(net: TwoLayerNet, x: ArrayLike, y: ArrayLike) -> float:
 
 
 def _cosines(centers: FloatArray, weights: FloatArray) -> FloatArray:
-    return _unit_rows(centers) @ _unit_rows(weights).T
-
-
-def _unit_rows(rows: FloatArray) -> FloatArray:
-    # Dividing by the largest entry first keeps the norm of tiny and huge rows in range.
-    largest = np.abs(rows).max(axis=1, keepdims=True)
-    scaled = rows / np.where(largest > 0, largest, 1)
-    norms = np.linalg.norm(scaled, axis=1, keepdims=True)
-    return scaled / np.where(norms > 0, norms, 1)
+    return unit_rows(centers) @ unit_rows(weights).T

@@ -23,11 +23,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from featavg.arrays import FloatArray, IntArray
-from featavg.data.sample import Sample
+from featavg.arrays import FloatArray, IntArray, unit_rows
+from featavg.data.law import Sample
 from featavg.errors import InputError
-from featavg.networks.base import OneOutputNet, TwoLayerNet
-from featavg.networks.polynomial import PolynomialNet
+from featavg.networks.activation import ReLU, ReLUPower
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.binary import BinaryNet
 
 _ROUNDS = 4
 _WORTH_GOING_ON = 1e-3
@@ -121,32 +122,45 @@ def distance_to_decoupled(net: TwoLayerNet, sample: Sample) -> Distance:
     >>> bool(distance_to_decoupled(_one_by_one(train, power=3), train).upper < 1e-9)
     True
     """
-    power = net.power if isinstance(net, PolynomialNet) else 1
-    f, g = _in_span(net, sample.centers, sample.law.signs, power)
+    f, g = _in_span(net, sample.centers, sample.law.signs, _power(net))
     return _bracket(f, g, _decoupled_bound(f, g))
 
 
-def _one_by_one(sample: Sample, power: int = 1) -> PolynomialNet:
+def _one_by_one(sample: Sample, power: int = 1) -> BinaryNet:
     """Return the network with one neuron for each centre."""
-    return PolynomialNet(sample.centers, sample.law.signs.astype(np.float64), power)
+    activation = ReLUPower(power, normalized=True)
+    outer = sample.law.signs.astype(np.float64)
+    return BinaryNet(sample.centers, second_layer=outer, activation=activation)
+
+
+def _power(net: TwoLayerNet) -> int:
+    """Return p of a network of normalised neurons relu(z)^p, and refuse others."""
+    activation = net.activation
+    power = activation.power if isinstance(activation, ReLUPower) else 1
+    if not isinstance(activation, ReLU | ReLUPower) or (power > 1 and not activation.normalized):
+        raise InputError(
+            "the distance needs a ReLU, or normalized powers of it, so that each neuron is "
+            f"homogeneous of degree 1 in its weight; got {activation!r}."
+        )
+    if not net.has_one_output or net.biases.any():
+        raise InputError(f"the distance needs one output and biases of zero; got {net!r}.")
+    return power
 
 
 def _in_span(
     net: TwoLayerNet, weights: FloatArray, signs: IntArray, power: int
 ) -> tuple[_Neurons, _Neurons]:
     """Return the network and the reference in the coordinates of the span of both."""
-    if not isinstance(net, OneOutputNet) or net.biases.any():
-        raise InputError(f"the distance needs one output and biases of zero; got {net!r}.")
-    own = net.power if isinstance(net, PolynomialNet) else 1
-    basis = np.linalg.qr(_unit(np.vstack([net.weights, weights]).astype(np.float64)).T)[0]
+    own = _power(net)
+    basis = np.linalg.qr(unit_rows(np.vstack([net.weights, weights]).astype(np.float64)).T)[0]
     outer = net.second_layer[0].astype(np.float64)
     sizes = np.abs(outer) * np.linalg.norm(net.weights, axis=1)
     scale = sizes.max()
     if not scale > 0:
         raise InputError("the distance needs a network that is not zero everywhere.")
     heights = np.linalg.norm(weights, axis=1)
-    f = _Neurons(_unit(net.weights) @ basis, sizes / scale, net.neuron_signs, own)
-    return f, _Neurons(_unit(weights) @ basis, heights / heights.max(), signs, power)
+    f = _Neurons(unit_rows(net.weights) @ basis, sizes / scale, net.neuron_signs, own)
+    return f, _Neurons(unit_rows(weights) @ basis, heights / heights.max(), signs, power)
 
 
 def _bracket(f: _Neurons, g: _Neurons, upper: float) -> Distance:
@@ -203,7 +217,7 @@ def _starts(f: _Neurons, g: _Neurons) -> FloatArray:
     ]
     random = np.random.default_rng(0).standard_normal((_RANDOM_STARTS, f.directions.shape[1]))
     rows = np.vstack([f.directions, g.directions, *sums, sums[0] - sums[1], random])
-    rows = _unit(rows[np.linalg.norm(rows, axis=1) > 0])
+    rows = unit_rows(rows[np.linalg.norm(rows, axis=1) > 0])
     return np.vstack([rows, -rows]).T
 
 
@@ -290,8 +304,3 @@ def _largest_eigenvalue(vectors: FloatArray, weights: FloatArray) -> float:
         return 0.0
     scaled = np.sqrt(weights)[:, None] * vectors
     return float(np.linalg.norm(scaled, 2) ** 2)
-
-
-def _unit(rows: FloatArray) -> FloatArray:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(norms > 0, norms, 1)

@@ -8,11 +8,10 @@ import numpy as np
 
 from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
-from featavg.networks.base import TwoLayerNet
-from featavg.networks.multiclass import MultiClassNet
-from featavg.training.trajectory import check_pair
+from featavg.networks.base import TwoLayerNet, refuse_smooth
+from featavg.training.state import check_pair
 
 _CHECK_EVERY = 20
 
@@ -99,15 +98,16 @@ def kkt_residual(
     be chosen. Whatever the multipliers, both numbers are true of them.
 
     Where a pre-activation is 0 the ReLU has a kink, and any gate in [0, 1] gives an element of
-    the subdifferential. Neurons do slide along the kinks at points they speak against, so there
-    gates are variables: :math:`\mu = \lambda g` with :math:`0 \le \mu \le \lambda`, which is the
-    same convex problem. Gates of neurons that speak for the point stay as they are, which can
-    only make the result larger.
+    the subdifferential (of a leaky ReLU, any slope from its leak to 1). Neurons do slide along
+    the kinks at points they speak against, so there gates are variables: :math:`\mu = \lambda g`
+    with :math:`0 \le \mu \le \lambda`, which is the same convex problem. Gates of neurons that
+    speak for the point stay as they are, which can only make the result larger.
 
     Parameters
     ----------
     net : BinaryNet or MultiClassNet
-        A network that fits every point.
+        A network that fits every point; of outputs that are homogeneous of degree 1 in what is
+        trained, so with a piecewise linear activation and a fixed second layer.
     sample : Sample
         The training points.
     kink : float
@@ -160,10 +160,16 @@ class _Problem:
     """
 
     def __init__(self, net: TwoLayerNet, sample: Sample, kink: float) -> None:
+        left, right = refuse_smooth(net.activation, "kkt_residual")
+        if net.degree != 1:
+            raise InputError(
+                "kkt_residual needs outputs that are homogeneous of degree 1 in what is trained; "
+                f"got {net!r}, of degree {net.degree}."
+            )
         Z = net.preactivations(sample.x).astype(np.float64)
-        D = _output_coefficients(net, net.targets(sample))
+        D = _output_coefficients(net, net.default_loss.targets(net, sample))
         self.sign = np.einsum("or,eoi->eri", net.second_layer.astype(np.float64), D)
-        q = (self.sign * np.maximum(Z, 0)).sum(axis=1)
+        q = (self.sign * net.activation.value(Z)).sum(axis=1)
         smallest = float(q.min())
         if not smallest > 0:
             raise InputError(
@@ -175,9 +181,10 @@ class _Problem:
         if net.has_biases:
             theta += np.square(net.biases / smallest, dtype=np.float64).sum()
         self.squared_norm = float(theta)
-        self.free: BoolArray = (self.sign < 0) & (np.abs(self.Z) <= kink)
-        self.fixed = self.sign * ((self.Z >= 0) & ~self.free)
-        self.loose = self.sign * self.free
+        # a free gate g stands for the slope left + (right - left) g
+        self.free: BoolArray = (self.sign * (right - left) < 0) & (np.abs(self.Z) <= kink)
+        self.fixed = self.sign * np.where(self.free, left, net.activation.slope(self.Z))
+        self.loose = self.sign * self.free * (right - left)
         self._gram, self._bias = sample.gram, float(net.has_biases)
 
     def coefficients(self, multipliers: FloatArray, gates: FloatArray) -> FloatArray:
@@ -272,9 +279,9 @@ def _output_coefficients(net: TwoLayerNet, targets: IntArray) -> FloatArray:
 
     For a binary network y; for a multi-class one e_y - e_j for every other class j.
     """
-    if not isinstance(net, MultiClassNet):
+    if net.has_one_output:
         return targets.astype(np.float64)[None, None, :]
-    k, points = net.classes, np.arange(len(targets))
+    k, points = len(net.second_layer), np.arange(len(targets))
     D = np.zeros((k - 1, k, len(targets)))
     D[:, targets, points] = 1
     for e in range(k - 1):

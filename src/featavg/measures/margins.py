@@ -8,25 +8,37 @@ import numpy as np
 from scipy.special import logsumexp
 
 from featavg.arrays import FloatArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
-from featavg.training.trajectory import Trajectory, check_pair
+from featavg.networks.loss import Loss
+from featavg.training.state import check_pair
+from featavg.training.trajectory import Trajectory
 
 # log(2), the loss of a point on the boundary: below it in total, every point is fitted.
 _LOG_FITTED = float(np.log(np.log(2)))
 
 
-def normalized_margin(net: TwoLayerNet, sample: Sample) -> float:
+def normalized_margin(net: TwoLayerNet, sample: Sample, loss: Loss | None = None) -> float:
     r"""Return the normalised margin of a network on a sample.
 
     Paper: none, an extension; the quantity of Lyu and Li (2020).
 
-    .. math:: \gamma(\theta) = \frac{\min_i q_i(\theta)}{\|\theta\|}
+    .. math:: \gamma(\theta) = \frac{\min_i q_i(\theta)}{\|\theta\|^L}
 
     with :math:`q_i = y_i f(x_i)`, or for a multi-class network the output of the own class minus
-    the largest other one, and :math:`\theta` what is trained: the first layer and its biases. The
-    second layer is fixed, so outputs are homogeneous of degree 1 in :math:`\theta`.
+    the largest other one, and :math:`\theta` what is trained: the first layer, and the biases and
+    the second layer where they are. Outputs are homogeneous of degree L in :math:`\theta`; for the
+    paper's networks L = 1.
+
+    Parameters
+    ----------
+    net : BinaryNet or MultiClassNet
+        The network; of an activation that is homogeneous.
+    sample : Sample
+        The points.
+    loss : Loss, optional
+        Whose labels count; the network's own by default.
 
     Examples
     --------
@@ -37,21 +49,23 @@ def normalized_margin(net: TwoLayerNet, sample: Sample) -> float:
     5.0
     """
     check_pair(net, sample)
-    margins = net.margins(net.outputs(sample.x), net.targets(sample))
-    return float(margins.min() / _norm(net))
+    loss = net.default_loss if loss is None else loss
+    margins = loss.margins(net.outputs(sample.x), loss.targets(net, sample))
+    return float(margins.min() / _norm(net) ** _degree(net))
 
 
-def smoothed_margin(net: TwoLayerNet, sample: Sample) -> float:
+def smoothed_margin(net: TwoLayerNet, sample: Sample, loss: Loss | None = None) -> float:
     r"""Return the smoothed normalised margin, which training by gradient flow never decreases.
 
     Paper: none, an extension; the quantity of Lyu and Li (2020) for the logistic loss.
 
-    .. math:: \tilde\gamma(\theta) = \frac{\ell^{-1}(\mathcal L)}{\|\theta\|}, \qquad
+    .. math:: \tilde\gamma(\theta) = \frac{\ell^{-1}(\mathcal L)}{\|\theta\|^L}, \qquad
               \mathcal L = \sum_i \ell(q_i), \qquad \ell(q) = \log(1 + e^{-q}), \qquad
               \ell^{-1}(u) = -\log(e^u - 1)
 
-    The loss is the sum over the points, not the mean. For a multi-class network :math:`q_i` is
-    the soft margin :math:`-\log \sum_{j \ne y} e^{f_j - f_y}`. With N points and the margin
+    The loss is the sum over the points, not the mean; another `loss` must be a function of the
+    margin too. L is the degree, as for `normalized_margin`. For a multi-class network :math:`q_i`
+    is the soft margin :math:`-\log \sum_{j \ne y} e^{f_j - f_y}`. With N points and the margin
     :math:`q_{\min}` of the worst one,
 
     .. math:: -\log\big((1 + e^{-q_{\min}})^N - 1\big)
@@ -70,8 +84,10 @@ def smoothed_margin(net: TwoLayerNet, sample: Sample) -> float:
     4.890139
     """
     check_pair(net, sample)
-    log_losses = net.log_losses(net.outputs(sample.x), net.targets(sample))
-    return float(_inverse_loss(logsumexp(log_losses.astype(np.float64))) / _norm(net))
+    loss = net.default_loss if loss is None else loss
+    log_losses = loss.log_losses(net.outputs(sample.x), loss.targets(net, sample))
+    margin = loss.margin_of(logsumexp(log_losses.astype(np.float64)))
+    return float(margin / _norm(net) ** _degree(net))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,6 +106,8 @@ class MarginHistory:
         :math:`\|\theta\|`.
     normalized, smoothed : array of shape (times,)
         :math:`\gamma` and :math:`\tilde\gamma`.
+    degree : int
+        L, in which outputs are homogeneous in :math:`\theta`.
 
     Examples
     --------
@@ -113,16 +131,18 @@ class MarginHistory:
     norm: FloatArray
     normalized: FloatArray
     smoothed: FloatArray
+    degree: int = 1
 
     @classmethod
     def of(cls, run: Trajectory) -> MarginHistory:
         """Return the margins at every recorded time of a trajectory."""
+        degree = _degree(run.net)
         norm = np.array([_norm(run.net_at(index)) for index in range(len(run.log_times))])
         log_loss = run.log_loss + np.log(len(run.sample))
         with np.errstate(divide="ignore", invalid="ignore"):  # a network of zeros has no margin
-            normalized = run.margins.min(axis=1) / norm
-            smoothed = _inverse_loss(log_loss) / norm
-        return cls(run.log_times, log_loss, norm, normalized, smoothed)
+            normalized = run.margins.min(axis=1) / norm**degree
+            smoothed = run.loss_function.margin_of(log_loss) / norm**degree
+        return cls(run.log_times, log_loss, norm, normalized, smoothed, degree)
 
     def __repr__(self) -> str:
         fitted = self.fitted
@@ -150,8 +170,9 @@ class MarginHistory:
     def rates(self, share: float = 0.5) -> Rates:
         r"""Fit the rates of loss and norm over the last `share` of log-time since the fit.
 
-        Paper: none, an extension. For outputs of degree L = 1, Lyu and Li (2020) prove
-        :math:`\mathcal L = \Theta(1/t)` and :math:`\|\theta\| = \Theta(\log t)`.
+        Paper: none, an extension. For outputs of degree L, Lyu and Li (2020) prove
+        :math:`\mathcal L = \Theta(1/(t (\log t)^{2 - 2/L}))` and
+        :math:`\|\theta\|^L = \Theta(\log t)`, which is what is fitted.
         """
         if not 0 < share <= 1:
             raise InputError(f"share must be above 0 and at most 1; got {share!r}.")
@@ -163,7 +184,7 @@ class MarginHistory:
             raise InputError("rates need at least 3 recorded times after every point is fitted.")
         x = log_times[late]
         loss, _ = _line(x, self.log_loss[fitted:][late])
-        norm, deviation = _line(x, self.norm[fitted:][late])
+        norm, deviation = _line(x, self.norm[fitted:][late] ** self.degree)
         return Rates(loss, norm, deviation)
 
 
@@ -178,7 +199,8 @@ class Rates:
     loss : float
         The slope of :math:`\log \mathcal L` in :math:`\log t`; -1 for a loss of order 1/t.
     norm : float
-        The slope of :math:`\|\theta\|` in :math:`\log t`; :math:`1/\gamma` in the limit.
+        The slope of :math:`\|\theta\|^L` in :math:`\log t`; :math:`1/\gamma` in the limit for
+        L = 1.
     norm_deviation : float
         The largest distance of the norm from the fitted line, relative to how much it grew.
 
@@ -195,21 +217,24 @@ class Rates:
     norm_deviation: float
 
 
+def _degree(net: TwoLayerNet) -> int:
+    """Return the degree of homogeneity, and refuse a network without one."""
+    if net.degree is None:
+        raise InputError(
+            "margins need outputs that are homogeneous in what is trained, or no scale of them is "
+            f"comparable; got {net!r} with the activation {net.activation!r}."
+        )
+    return net.degree
+
+
 def _norm(net: TwoLayerNet) -> float:
     """Return the norm of what is trained, which is scaled first so that nothing overflows."""
-    parameters = [net.weights.ravel(), net.biases] if net.has_biases else [net.weights.ravel()]
+    parameters = [net.weights.ravel()]
+    parameters += [net.biases] if net.has_biases else []
+    parameters += [net.second_layer.ravel()] if net.trains_second_layer else []
     theta = np.concatenate(parameters).astype(np.float64)
     largest = float(np.abs(theta).max())
     return largest * float(np.linalg.norm(theta / largest)) if largest > 0 else 0.0
-
-
-def _inverse_loss(log_loss: FloatArray) -> FloatArray:
-    """Return the q whose logistic loss has this logarithm: q = -log(exp(exp(log_loss)) - 1)."""
-    s = np.asarray(log_loss, dtype=np.float64)
-    u = np.exp(np.clip(s, -40, None))
-    # e^u - 1 is u for small u, and e^u for large u: neither under- nor overflows
-    middle = -np.log(np.expm1(np.clip(u, None, 40)))
-    return np.where(s < -40, -s, np.where(u > 40, -u, middle))
 
 
 def _largest_decrease(values: FloatArray) -> float:

@@ -1,8 +1,33 @@
-"""The learners of the paper and of Min and Vidal, and closed-form reference networks."""
+"""Networks, and what they are made of: activations and losses."""
 
+from featavg.networks.activation import Activation, LeakyReLU, ReLU, ReLUPower, Softplus
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
+from featavg.networks.loss import (
+    CoarseCrossEntropy,
+    CrossEntropy,
+    Exponential,
+    Hinge,
+    Logistic,
+    Loss,
+    Square,
+)
 from featavg.networks.multiclass import MultiClassNet
-from featavg.networks.polynomial import PolynomialNet
 
-__all__ = ["BinaryNet", "MultiClassNet", "PolynomialNet", "TwoLayerNet"]
+__all__ = [
+    "Activation",
+    "BinaryNet",
+    "CoarseCrossEntropy",
+    "CrossEntropy",
+    "Exponential",
+    "Hinge",
+    "LeakyReLU",
+    "Logistic",
+    "Loss",
+    "MultiClassNet",
+    "ReLU",
+    "ReLUPower",
+    "Softplus",
+    "Square",
+    "TwoLayerNet",
+]

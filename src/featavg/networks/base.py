@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import isabstract
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray, frozen
-from featavg.data.law import MultiCluster
-from featavg.data.sample import Sample
+from featavg.data.law import Law
 from featavg.errors import InputError
+from featavg.networks.activation import Activation, check_activation
+from featavg.networks.loss import Loss
 
 if TYPE_CHECKING:
     import torch
@@ -22,16 +26,33 @@ if TYPE_CHECKING:
 class TwoLayerNet(ABC):
     r"""A network with one hidden layer.
 
-    With the pre-activations :math:`Z = W X^\top + b` and the second layer :math:`A`, the outputs
-    are :math:`F = A\,h(Z)`, with :math:`h` the ReLU unless a subclass says otherwise. Everything
-    that has a value for each neuron or output and each point is laid out (neurons or outputs,
-    points).
+    With the pre-activations :math:`Z = W X^\top + b`, the activation h and the second layer
+    :math:`A`, the outputs are :math:`F = A\,h(Z)`. Everything that has a value for each neuron or
+    output and each point is laid out (neurons or outputs, points). Each neuron feeds one output.
 
     Conventions: a neuron is active where its pre-activation is >= 0; the decision at a score of 0
     is -1.
     """
 
     weights: FloatArray
+    activation: Activation
+    readout: str
+    """How the outputs decide: "score", "argmax" or "probability"."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for base in cls.__mro__[1:]:
+            if issubclass(base, TwoLayerNet) and base is not TwoLayerNet and not isabstract(base):
+                raise TypeError(
+                    f"{base.__name__} cannot be subclassed, because methods would not follow what "
+                    "is overridden; give it an Activation, or subclass TwoLayerNet."
+                )
+        for name in ("hidden", "hidden_slopes"):
+            if name in vars(cls):
+                raise TypeError(
+                    f"{cls.__name__} must not override {name}, because training and radii would "
+                    "not follow it; give the network an Activation instead."
+                )
 
     @property
     @abstractmethod
@@ -53,25 +74,24 @@ class TwoLayerNet(ABC):
     def neuron_signs(self) -> IntArray:
         """The side, +1 or -1, that each neuron speaks for, shape (neurons,)."""
 
+    @property
     @abstractmethod
-    def with_parameters(self, weights: FloatArray, biases: FloatArray) -> TwoLayerNet:
-        """Return the same network with other trained parameters."""
+    def output_signs(self) -> IntArray:
+        """The side, +1 or -1, that each output speaks for, shape (outputs,)."""
+
+    @property
+    @abstractmethod
+    def default_loss(self) -> Loss:
+        """The loss that the network is trained by unless another one is given."""
 
     @abstractmethod
-    def targets(self, sample: Sample) -> IntArray:
-        """Return the labels of a sample that this network is trained on."""
+    def with_parameters(
+        self, weights: FloatArray, biases: FloatArray, second_layer: FloatArray | None = None
+    ) -> TwoLayerNet:
+        """Return the same network with other trained parameters.
 
-    @abstractmethod
-    def soft_margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return q with the loss log(1 + exp(-q)) of each point, shape (points,)."""
-
-    @abstractmethod
-    def residual_direction(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return the residuals divided by the target's own, which does not vanish with the loss."""
-
-    @abstractmethod
-    def margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return the margin of each point, shape (points,): positive where it is fitted."""
+        `second_layer` has one entry for each neuron; without it, it stays as it is.
+        """
 
     @abstractmethod
     def decision(self, outputs: FloatArray) -> FloatArray:
@@ -81,51 +101,82 @@ class TwoLayerNet(ABC):
     def decision_gradient(self, outputs: FloatArray) -> FloatArray:
         """Return the derivative of the decision by each output, shape (outputs, points)."""
 
-    def losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return the loss of each point, shape (points,)."""
-        return np.logaddexp(0, -self.soft_margins(outputs, targets))
+    @abstractmethod
+    def relu_form(self) -> ReluForm:
+        """Return the decision as a comparison of sums of ReLUs, or refuse."""
 
-    def log_losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return the logarithm of each loss, also where the loss is too small for a float."""
-        q = self.soft_margins(outputs, targets)
-        return np.where(q > 40, -q, np.log(np.logaddexp(0, -np.minimum(q, 40))))
+    def with_readout(self, readout: str) -> TwoLayerNet:
+        """Return the network with another readout, which only one of many classes has."""
+        raise self._needs_classes("another readout")
 
-    def residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return minus the derivative of each point's loss by each output."""
-        q = self.soft_margins(outputs, targets)
-        return expit(-q) * self.residual_direction(outputs, targets)
+    def with_positive(self, positive: int | Sequence[int]) -> TwoLayerNet:
+        """Return the network with other classes on the positive side."""
+        raise self._needs_classes("another positive side")
 
-    def log_residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return the logarithm of the residual of each point's target, shape (points,)."""
-        return -np.logaddexp(0, self.soft_margins(outputs, targets))
+    def of_classes(self, classes: ArrayLike) -> TwoLayerNet:
+        """Return the network of some of the classes, of which the first half is positive."""
+        raise self._needs_classes("a choice of classes")
+
+    def _needs_classes(self, what: str) -> InputError:
+        return InputError(f"{what} needs a network of many classes; got {self!r}.")
+
+    @abstractmethod
+    def own_clusters(self, law: Law) -> BoolArray:
+        """Return which clusters each neuron is to learn, shape (neurons, clusters)."""
 
     @property
-    def decides_by_order(self) -> bool:
-        """Whether only the order of the outputs decides, so that their scale does not matter."""
-        return True
+    def trains_second_layer(self) -> bool:
+        """Whether training moves the second layer as well."""
+        return False
+
+    @property
+    def has_one_output(self) -> bool:
+        """Whether one output is the binary score; else there is an output for each class."""
+        return len(self.second_layer) == 1
+
+    @property
+    def degree(self) -> int | None:
+        r"""The L with :math:`F(c\,\theta) = c^L F(\theta)`, :math:`\theta` being what is trained.
+
+        None where outputs are not homogeneous.
+        """
+        inner = 1 if self.activation.normalized else self.activation.degree
+        if inner is None or (not self.has_biases and self.biases.any()):
+            return None
+        return inner + self.trains_second_layer
+
+    @property
+    def scale_is_free(self) -> bool:
+        """Whether weights and biases times the same factor decide alike."""
+        homogeneous = self.activation.normalized or self.activation.degree is not None
+        return homogeneous and self.readout != "probability"
 
     @property
     def dim(self) -> int:
         """The number of coordinates of the points it takes."""
         return int(self.weights.shape[1])
 
+    @cached_property
+    def norms(self) -> FloatArray:
+        """The norms of the weights, shape (neurons,)."""
+        return np.asarray(np.linalg.norm(self.weights, axis=1))
+
     def preactivations(self, x: ArrayLike) -> FloatArray:
         """Return Z = W Xᵀ + b, shape (neurons, points)."""
         points = checks.matrix("x", x, columns=self.dim)
         return self.weights @ points.T + self.biases[:, None]
 
-    @property
-    def moves_along_points(self) -> bool:
-        """Whether training only ever adds multiples of the points to the weights."""
-        return True
-
     def hidden(self, Z: FloatArray) -> FloatArray:
-        """Return what the neurons say at pre-activations Z, shape (neurons, points)."""
-        return np.maximum(Z, 0)
+        """Return what the neurons say at pre-activations Z, shape (..., neurons, points)."""
+        return hidden_values(self.activation, Z, self._divisors)
 
     def hidden_slopes(self, Z: FloatArray) -> FloatArray | BoolArray:
-        """Return the derivative of `hidden` by each pre-activation, shape (neurons, points)."""
-        return Z >= 0
+        """Return the derivative of `hidden` by each pre-activation, of the same shape."""
+        return self.activation.slope(Z if self._divisors is None else Z / self._divisors)
+
+    @cached_property
+    def _divisors(self) -> FloatArray | None:
+        return positive_column(self.norms) if self.activation.normalized else None
 
     def outputs(self, x: ArrayLike) -> FloatArray:
         """Return F = A h(W Xᵀ + b), shape (outputs, points)."""
@@ -134,13 +185,6 @@ class TwoLayerNet(ABC):
     def outputs_at(self, Z: FloatArray) -> FloatArray:
         """Return F = A h(Z) at pre-activations Z of shape (..., neurons, points)."""
         return self.second_layer @ self.hidden(Z)
-
-    def own_clusters(self, law: MultiCluster) -> BoolArray:
-        """Return which clusters each neuron is to learn, shape (neurons, clusters).
-
-        Those of its side; for a network with an output for each cluster, its own alone.
-        """
-        return self.neuron_signs[:, None] == law.signs[None, :]
 
     def score(self, x: ArrayLike) -> FloatArray:
         """Return the binary score of each point, shape (points,); its sign is the decision."""
@@ -170,50 +214,72 @@ class TwoLayerNet(ABC):
         [[0.0, 2.0]]
         """
         checks.choice("outputs", outputs, ("decision", "classes"))
-        if outputs == "classes" and len(self.second_layer) == 1:
+        if outputs == "classes" and self.has_one_output:
             raise InputError("outputs 'classes' needs a MultiClassNet; got a BinaryNet.")
         try:
-            from featavg.networks.torch_net import TorchNet
+            from featavg.networks.torch_net import make_torch_net
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 "to_torch needs PyTorch: pip install 'featavg[vision]'."
             ) from error
-        return TorchNet(self, outputs)
+        return make_torch_net(self, outputs)
 
 
-class OneOutputNet(TwoLayerNet):
-    r"""A network whose one output is the binary score, trained by the logistic loss.
+@dataclass(frozen=True, eq=False)
+class ReluForm:
+    r"""A decision written as groups of ReLUs: the side of the largest group wins.
 
-    Paper: Section 3.2. The loss of a point is :math:`\log(1 + e^{-y f(x)})`.
+    Row r is :math:`\mathrm{relu}(c_r z_{n_r})` with the neuron :math:`n_r` and a factor
+    :math:`c_r`; a group has the value :math:`\sum_r` of its rows, and the decision is positive
+    where the largest value of a positive group is above that of every negative one.
+
+    Attributes
+    ----------
+    neurons, factors : arrays of shape (rows,)
+        The neuron and the factor of each row.
+    groups : tuple of arrays
+        The rows of each group.
+    signs : array of shape (groups,)
+        The side of each group.
+    scale : float
+        What the values are multiplied by to be the outputs.
     """
 
-    def targets(self, sample: Sample) -> IntArray:
-        """Return the coarse labels y."""
-        return sample.y
+    neurons: IntArray
+    factors: FloatArray
+    groups: tuple[IntArray, ...]
+    signs: IntArray
+    scale: float
 
-    def soft_margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return y f of each point: the loss is log(1 + exp(-y f))."""
-        return self.margins(outputs, targets)
-
-    def residual_direction(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return y, shape (1, points)."""
-        return targets.astype(outputs.dtype)[None, :]
-
-    def margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return y f of each point."""
-        return outputs[0] * targets.astype(outputs.dtype)
-
-    def decision(self, outputs: FloatArray) -> FloatArray:
-        """Return f itself."""
-        return outputs[0]
-
-    def decision_gradient(self, outputs: FloatArray) -> FloatArray:
-        """Return 1 for every point."""
-        return np.ones_like(outputs)
+    def rows(self, values: FloatArray) -> FloatArray:
+        """Return a row of weights, or of pre-activations, for each row of the form."""
+        return self.factors[:, None] * values[self.neurons]
 
 
-def check_parameters(weights: ArrayLike, biases: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+def refuse_smooth(activation: Activation, method: str) -> tuple[float, float]:
+    """Return the slopes of a piecewise linear activation, and refuse another."""
+    if activation.pieces is None:
+        raise InputError(f"{method} needs a piecewise linear activation; got {activation!r}.")
+    return activation.pieces
+
+
+def hidden_values(
+    activation: Activation, Z: FloatArray, divisors: FloatArray | None = None
+) -> FloatArray:
+    """Return h(Z), or ‖w‖ h(Z/‖w‖) with the norms of the weights as divisors."""
+    return activation.value(Z) if divisors is None else divisors * activation.value(Z / divisors)
+
+
+def positive_column(norms: FloatArray) -> FloatArray:
+    """Return norms as a column to divide by, with 1 for 0: such weights have no pre-activations."""
+    return np.where(norms > 0, norms, 1).astype(norms.dtype)[:, None]
+
+
+def check_parameters(
+    weights: ArrayLike, biases: ArrayLike | None, activation: Activation
+) -> tuple[FloatArray, FloatArray]:
     """Return read-only weights and biases (zeros if None) of one precision."""
+    check_activation(activation)
     W = checks.matrix("weights", weights)
     b = np.zeros(len(W), W.dtype) if biases is None else checks.vector("biases", biases)
     if len(b) != len(W):

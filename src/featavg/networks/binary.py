@@ -8,17 +8,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg import checks
-from featavg.arrays import FloatArray, IntArray
-from featavg.data.sample import Sample
+from featavg.arrays import BoolArray, FloatArray, IntArray, frozen
+from featavg.data.law import Law, Sample
 from featavg.errors import InputError
-from featavg.networks.base import OneOutputNet, check_parameters
+from featavg.networks.activation import Activation, ReLU
+from featavg.networks.base import ReluForm, TwoLayerNet, check_parameters, refuse_smooth
+from featavg.networks.loss import Logistic, Loss
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class BinaryNet(OneOutputNet):
+class BinaryNet(TwoLayerNet):
     r"""The two-class network with 2m neurons.
 
-    Paper: Section 3.2.
+    Paper: Section 3.2; another second layer, activation, or what is trained, are extensions.
 
     .. math:: f(x) = \frac1m \sum_{r \le m} \mathrm{relu}(\langle w_{+,r}, x\rangle + b_{+,r})
                    - \frac1m \sum_{r \le m} \mathrm{relu}(\langle w_{-,r}, x\rangle + b_{-,r})
@@ -28,9 +30,17 @@ class BinaryNet(OneOutputNet):
     Parameters
     ----------
     weights : array of shape (2m, dim)
-        The first m rows are the positive neurons, the last m the negative ones.
+        The first m rows are the positive neurons, the last m the negative ones; with a
+        `second_layer`, any number of rows.
     biases : array of shape (2m,), optional
         Zeros by default.
+    second_layer : array of shape (neurons,), optional
+        What each neuron is multiplied by; its sign is the side that a neuron speaks for. 1/m and
+        -1/m by default.
+    activation : Activation
+        What a neuron makes of its pre-activation; the ReLU by default.
+    train_biases, train_second_layer : bool
+        Whether training moves the biases (yes) and the second layer (no).
 
     Examples
     --------
@@ -42,17 +52,43 @@ class BinaryNet(OneOutputNet):
     """
 
     weights: FloatArray
+    activation: Activation
     _biases: FloatArray
+    _outer: FloatArray | None
+    _train_biases: bool
+    _train_second_layer: bool
 
-    def __init__(self, weights: ArrayLike, biases: ArrayLike | None = None) -> None:
-        W, b = check_parameters(weights, biases)
-        if len(W) % 2:
+    readout = "score"
+
+    def __init__(
+        self,
+        weights: ArrayLike,
+        biases: ArrayLike | None = None,
+        *,
+        second_layer: ArrayLike | None = None,
+        activation: Activation = ReLU(),  # noqa: B008  it cannot change
+        train_biases: bool = True,
+        train_second_layer: bool = False,
+    ) -> None:
+        W, b = check_parameters(weights, biases, activation)
+        outer = None
+        if second_layer is not None:
+            outer = checks.vector("second_layer", second_layer, length=len(W))
+            outer = frozen(outer.astype(W.dtype, copy=False))
+        elif len(W) % 2:
             raise InputError(
                 "weights must have an even number of rows, half of them positive neurons; "
                 f"got {len(W)}."
             )
-        object.__setattr__(self, "weights", W)
-        object.__setattr__(self, "_biases", b)
+        for name, value in (
+            ("weights", W),
+            ("activation", activation),
+            ("_biases", b),
+            ("_outer", outer),
+            ("_train_biases", checks.flag("train_biases", train_biases)),
+            ("_train_second_layer", checks.flag("train_second_layer", train_second_layer)),
+        ):
+            object.__setattr__(self, name, value)
 
     @classmethod
     def init(
@@ -61,14 +97,18 @@ class BinaryNet(OneOutputNet):
         *,
         width: int,
         weight_scale: float,
-        bias_scale: float,
+        bias_scale: float | None,
         rng: np.random.Generator,
+        activation: Activation = ReLU(),  # noqa: B008
+        train_second_layer: bool = False,
     ) -> BinaryNet:
         r"""Draw a network of `width` positive and `width` negative neurons for a sample.
 
         Paper: Section 3.2. :math:`w_{s,r} \sim N(0, \sigma_w^2 I_d)` with
         :math:`\sigma_w` = `weight_scale`, :math:`b_{s,r} \sim N(0, \sigma_b^2)` with
-        :math:`\sigma_b` = `bias_scale`, :math:`m` = `width`.
+        :math:`\sigma_b` = `bias_scale`, :math:`m` = `width`. With a `bias_scale` of None the
+        network has no biases (an extension), and with `train_second_layer` the second layer is
+        trained too and begins balanced, :math:`|a_r| = \|w_r\|`, which gradient flow conserves.
 
         Examples
         --------
@@ -80,39 +120,126 @@ class BinaryNet(OneOutputNet):
         """
         width = checks.count("width", width)
         weight_scale = checks.scale("weight_scale", weight_scale, zero=True)
-        bias_scale = checks.scale("bias_scale", bias_scale, zero=True)
         with np.errstate(over="ignore"):  # what overflows is refused below
             weights = weight_scale * sample.gaussian(2 * width, rng=rng)
-            return cls(weights, bias_scale * rng.standard_normal(2 * width))
+            biases = None
+            if bias_scale is not None:
+                bias_scale = checks.scale("bias_scale", bias_scale, zero=True)
+                biases = bias_scale * rng.standard_normal(2 * width)
+            outer = None
+            if train_second_layer:
+                outer = np.repeat([1, -1], width) * np.linalg.norm(weights, axis=1)
+        return cls(
+            weights,
+            biases,
+            second_layer=outer,
+            activation=activation,
+            train_biases=bias_scale is not None,
+            train_second_layer=train_second_layer,
+        )
 
     def __repr__(self) -> str:
-        return f"BinaryNet({self.width} + {self.width} neurons, {self.dim} coordinates)"
+        positive = int((self.neuron_signs == 1).sum())
+        parts = [f"{positive} + {len(self.weights) - positive} neurons", f"{self.dim} coordinates"]
+        parts += [] if self.activation == ReLU() else [repr(self.activation)]
+        parts += [] if self.has_biases else ["no biases trained"]
+        parts += ["both layers trained"] if self.trains_second_layer else []
+        return f"BinaryNet({', '.join(parts)})"
 
     @property
     def width(self) -> int:
-        """The number m of neurons on each side."""
-        return len(self.weights) // 2
+        """The number m of neurons on each side; of the larger one, if they differ."""
+        positive = int((self.neuron_signs == 1).sum())
+        return max(positive, len(self.weights) - positive)
 
     @property
     def has_biases(self) -> bool:
-        """Yes, always."""
-        return True
+        """Whether biases are trained, as in the paper."""
+        return self._train_biases
+
+    @property
+    def trains_second_layer(self) -> bool:
+        """Whether training moves the second layer; not in the paper."""
+        return self._train_second_layer
 
     @property
     def biases(self) -> FloatArray:
-        """The biases, shape (2m,)."""
+        """The biases, shape (neurons,)."""
         return self._biases
 
     @property
     def second_layer(self) -> FloatArray:
-        """The fixed layer: 1/m for positive neurons and -1/m for negative ones, shape (1, 2m)."""
+        """1/m for positive neurons and -1/m for negative ones, or as given, shape (1, neurons)."""
+        if self._outer is not None:
+            return self._outer[None, :]
         return (self.neuron_signs / self.width).astype(self.weights.dtype)[None, :]
 
     @property
     def neuron_signs(self) -> IntArray:
-        """+1 for the first m neurons, -1 for the last m."""
-        return np.repeat([1, -1], self.width)
+        """+1 for positive neurons, -1 for the others: the sign of the second layer."""
+        if self._outer is not None:
+            return np.where(self._outer > 0, 1, -1)
+        return np.repeat([1, -1], len(self.weights) // 2)
 
-    def with_parameters(self, weights: FloatArray, biases: FloatArray) -> BinaryNet:
-        """Return the network with other weights and biases."""
-        return BinaryNet(weights, biases)
+    @property
+    def output_signs(self) -> IntArray:
+        """+1: the one output is the score of the positive side."""
+        return np.ones(1, dtype=np.int64)
+
+    @property
+    def default_loss(self) -> Loss:
+        """The logistic loss."""
+        return Logistic()
+
+    @property
+    def imbalances(self) -> FloatArray:
+        r"""What gradient flow conserves where both layers are trained and the degree is 2.
+
+        :math:`a_r^2 - \|w_r\|^2`, shape (neurons,), for a network without biases.
+        """
+        return np.square(self.second_layer[0]) - np.square(self.norms)
+
+    def own_clusters(self, law: Law) -> BoolArray:
+        """Return which clusters each neuron is to learn: all of its side."""
+        return self.neuron_signs[:, None] == law.signs[None, :]
+
+    def with_parameters(
+        self, weights: FloatArray, biases: FloatArray, second_layer: FloatArray | None = None
+    ) -> BinaryNet:
+        """Return the network with other weights and biases, and possibly second layer."""
+        return BinaryNet(
+            weights,
+            biases,
+            second_layer=self._outer if second_layer is None else second_layer,
+            activation=self.activation,
+            train_biases=self._train_biases,
+            train_second_layer=self._train_second_layer,
+        )
+
+    def decision(self, outputs: FloatArray) -> FloatArray:
+        """Return f itself."""
+        return outputs[0]
+
+    def decision_gradient(self, outputs: FloatArray) -> FloatArray:
+        """Return 1 for every point."""
+        return np.ones_like(outputs)
+
+    def relu_form(self) -> ReluForm:
+        r"""Return all that speaks for the positive side against all that speaks against it.
+
+        With the slopes l and r of the activation, :math:`\varphi(z) = r\,\mathrm{relu}(z) -
+        l\,\mathrm{relu}(-z)`, and :math:`c\,\mathrm{relu}(z) = \pm\mathrm{relu}(|c| z)`.
+        """
+        left, right = refuse_smooth(self.activation, "the exact radius")
+        a = self.second_layer[0].astype(np.float64)
+        coefficients = np.concatenate([right * a, -left * a]) if left else right * a
+        neurons = np.tile(np.arange(len(a)), 2 if left else 1)
+        turned = np.repeat([1.0, -1.0], len(a))[: len(coefficients)]
+        scale = float(np.abs(coefficients).max()) or 1.0
+        return ReluForm(
+            neurons=neurons,
+            factors=turned * np.abs(coefficients) / scale,
+            groups=(np.flatnonzero(coefficients > 0), np.flatnonzero(coefficients < 0)),
+            signs=np.array([1, -1]),
+            scale=scale,
+        )

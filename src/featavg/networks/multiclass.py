@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
-from featavg.data.law import MultiCluster
-from featavg.data.sample import Sample
+from featavg.data.law import Law, Sample
 from featavg.errors import InputError
-from featavg.networks.base import TwoLayerNet, check_parameters
+from featavg.networks.activation import Activation, ReLU
+from featavg.networks.base import ReluForm, TwoLayerNet, check_parameters, refuse_smooth
+from featavg.networks.loss import CrossEntropy, Loss, softmax
 
 READOUTS = ("probability", "argmax")
 
@@ -45,6 +47,8 @@ class MultiClassNet(TwoLayerNet):
         Biases, :math:`\mathrm{relu}(\langle w_{j,r}, x\rangle + b_{j,r})`, which are trained too.
         The paper's network has none, and that is the default; points of few coordinates, where a
         hyperplane through the origin separates little, need them.
+    activation : Activation
+        What a neuron makes of its pre-activation; the ReLU by default.
 
     Examples
     --------
@@ -60,6 +64,7 @@ class MultiClassNet(TwoLayerNet):
     classes: int
     positive: tuple[int, ...]
     readout: str
+    activation: Activation
     _biases: FloatArray | None
 
     def __init__(
@@ -69,19 +74,25 @@ class MultiClassNet(TwoLayerNet):
         positive: int | Sequence[int] | None = None,
         readout: str = "probability",
         biases: ArrayLike | None = None,
+        *,
+        activation: Activation = ReLU(),  # noqa: B008  it cannot change
     ) -> None:
-        W, b = check_parameters(weights, biases)
+        W, b = check_parameters(weights, biases, activation)
         classes = checks.count("classes", classes, minimum=2)
         if len(W) % classes:
             raise InputError(
                 f"weights must have the same number of rows for each of the {classes} classes; "
                 f"got {len(W)} rows."
             )
-        object.__setattr__(self, "weights", W)
-        object.__setattr__(self, "classes", classes)
-        object.__setattr__(self, "positive", checks.partition(positive, classes))
-        object.__setattr__(self, "readout", checks.choice("readout", readout, READOUTS))
-        object.__setattr__(self, "_biases", None if biases is None else b)
+        for name, value in (
+            ("weights", W),
+            ("classes", classes),
+            ("positive", checks.partition(positive, classes)),
+            ("readout", checks.choice("readout", readout, READOUTS)),
+            ("activation", activation),
+            ("_biases", None if biases is None else b),
+        ):
+            object.__setattr__(self, name, value)
 
     @classmethod
     def init(
@@ -93,6 +104,7 @@ class MultiClassNet(TwoLayerNet):
         rng: np.random.Generator,
         readout: str = "probability",
         bias_scale: float | None = None,
+        activation: Activation = ReLU(),  # noqa: B008
     ) -> MultiClassNet:
         r"""Draw a network with `width` neurons for each cluster of a sample.
 
@@ -117,13 +129,15 @@ class MultiClassNet(TwoLayerNet):
         if bias_scale is not None:
             bias_scale = checks.scale("bias_scale", bias_scale, zero=True)
             biases = bias_scale * rng.standard_normal(classes * width)
-        return cls(weights, classes, sample.law.positive_clusters, readout, biases)
+        positive = sample.law.positive_clusters
+        return cls(weights, classes, positive, readout, biases, activation=activation)
 
     def __repr__(self) -> str:
         neurons = "1 neuron" if self.width == 1 else f"{self.width} neurons"
+        other = "" if self.activation == ReLU() else f", {self.activation!r}"
         return (
             f"MultiClassNet({self.classes} classes of {neurons}, {self.dim} coordinates, "
-            f"{self.readout} readout)"
+            f"{self.readout} readout{other})"
         )
 
     @property
@@ -146,47 +160,74 @@ class MultiClassNet(TwoLayerNet):
         )
 
     @property
-    def decides_by_order(self) -> bool:
-        """Whether the largest output alone decides: not for the probability readout."""
-        return self.readout == "argmax"
-
-    @property
     def second_layer(self) -> FloatArray:
         """The fixed layer: 1/h where a neuron belongs to a class, shape (k, k·h)."""
         blocks = np.repeat(np.eye(self.classes), self.width, axis=1) / self.width
         return blocks.astype(self.weights.dtype)
 
     @property
-    def class_signs(self) -> IntArray:
+    def output_signs(self) -> IntArray:
         """The side of each class, +1 or -1, shape (k,)."""
-        signs = np.full(self.classes, -1, dtype=np.int64)
-        signs[list(self.positive)] = 1
-        return signs
+        return checks.signs_of_partition(self.positive, self.classes)
 
     @property
     def neuron_signs(self) -> IntArray:
         """The side of each neuron's class, shape (k·h,)."""
-        return np.repeat(self.class_signs, self.width)
+        return np.repeat(self.output_signs, self.width)
 
-    def own_clusters(self, law: MultiCluster) -> BoolArray:
+    @property
+    def default_loss(self) -> Loss:
+        """The cross-entropy."""
+        return CrossEntropy()
+
+    def own_clusters(self, law: Law) -> BoolArray:
         """Return which cluster each neuron is to learn: that of its class."""
         if law.clusters != self.classes:
             raise InputError(
-                f"a network of {self.classes} classes must have as many clusters to learn; "
-                f"got {law.clusters}."
+                f"net and sample must have the same number of classes and clusters; got "
+                f"{self.classes} and {law.clusters}."
             )
         return np.repeat(np.eye(self.classes, dtype=bool), self.width, axis=0)
 
-    def with_parameters(self, weights: FloatArray, biases: FloatArray) -> MultiClassNet:
+    def with_parameters(
+        self, weights: FloatArray, biases: FloatArray, second_layer: FloatArray | None = None
+    ) -> MultiClassNet:
         """Return the network with other weights; `biases` must be zero where it has none."""
         if not self.has_biases and np.any(biases):
             raise InputError("this MultiClassNet has no biases; got some that are not zero.")
-        own = biases if self.has_biases else None
-        return MultiClassNet(weights, self.classes, self.positive, self.readout, own)
+        if second_layer is not None:
+            raise InputError("the second layer of a MultiClassNet is fixed; got another one.")
+        return self._replaced(weights=weights, biases=biases if self.has_biases else None)
 
     def with_readout(self, readout: str) -> MultiClassNet:
         """Return the network with another readout."""
-        return MultiClassNet(self.weights, self.classes, self.positive, readout, self._biases)
+        return self._replaced(readout=readout)
+
+    def with_positive(self, positive: int | Sequence[int]) -> MultiClassNet:
+        """Return the network with other classes on the positive side."""
+        return self._replaced(positive=positive)
+
+    def of_classes(self, classes: ArrayLike) -> MultiClassNet:
+        """Return the network of some of the classes, of which the first half is positive."""
+        chosen = np.asarray(classes)
+        rows = (chosen[:, None] * self.width + np.arange(self.width)).ravel()
+        return self._replaced(
+            weights=self.weights[rows],
+            classes=len(chosen),
+            positive=None,
+            biases=None if self._biases is None else self._biases[rows],
+        )
+
+    def _replaced(self, **changes: Any) -> MultiClassNet:
+        fields: dict[str, Any] = {
+            "weights": self.weights,
+            "classes": self.classes,
+            "positive": self.positive,
+            "readout": self.readout,
+            "biases": self._biases,
+            "activation": self.activation,
+        }
+        return MultiClassNet(**(fields | changes))
 
     def logits(self, x: ArrayLike) -> FloatArray:
         """Return the class outputs f_j(x), shape (points, k)."""
@@ -194,38 +235,13 @@ class MultiClassNet(TwoLayerNet):
 
     def probabilities(self, x: ArrayLike) -> FloatArray:
         """Return the class probabilities p_j(x), shape (points, k)."""
-        return _softmax(self.outputs(x)).T
+        return softmax(self.outputs(x)).T
 
     def score(self, x: ArrayLike) -> FloatArray:
         """Return the binary score of each point, by the readout; its sign is the decision."""
         decision = self.decision(self.outputs(x))
         # With D the log-odds of the positive side, p_+ - p_- = tanh(D/2), without cancellation.
         return np.tanh(decision / 2) if self.readout == "probability" else decision
-
-    def targets(self, sample: Sample) -> IntArray:
-        """Return the fine labels: the cluster of each point."""
-        if sample.law.clusters != self.classes:
-            raise InputError(
-                f"a network of {self.classes} classes cannot learn the "
-                f"{sample.law.clusters} clusters of this sample."
-            )
-        return sample.cluster
-
-    def soft_margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return -log Σ exp(f_j - f) over the other classes, f being that of the target."""
-        ahead = _others(outputs - _pick(outputs, targets), targets)
-        largest = ahead.max(axis=0)
-        return -(largest + np.log(np.exp(ahead - largest).sum(axis=0)))
-
-    def residual_direction(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return 1 for the target and minus the softmax of the others, shape (k, points)."""
-        direction = -_softmax(_others(outputs, targets))
-        direction[targets, np.arange(len(targets))] = 1
-        return direction
-
-    def margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
-        """Return f of the target class minus the largest other f, of each point."""
-        return _pick(outputs, targets) - _others(outputs, targets).max(axis=0)
 
     def decision(self, outputs: FloatArray) -> FloatArray:
         """Return the log-odds of the positive side, or the difference of the largest outputs."""
@@ -243,31 +259,30 @@ class MultiClassNet(TwoLayerNet):
                 share = np.zeros_like(side)
                 share[side.argmax(axis=0), np.arange(side.shape[1])] = 1
             else:
-                share = _softmax(side)
-            gradient[self.class_signs == sign] = sign * share
+                share = softmax(side)
+            gradient[self.output_signs == sign] = sign * share
         return gradient
 
+    def relu_form(self) -> ReluForm:
+        """Return a group for each class; the argmax and the log-odds both compare these."""
+        left, right = refuse_smooth(self.activation, "the exact radius")
+        if left or right <= 0:
+            raise InputError(
+                "the exact radius of a MultiClassNet needs an activation that is 0 for negative "
+                f"pre-activations; got {self.activation!r}."
+            )
+        rows = np.arange(len(self.weights))
+        return ReluForm(
+            neurons=rows,
+            factors=np.ones(len(rows)),
+            groups=tuple(rows.reshape(self.classes, self.width)),
+            signs=self.output_signs,
+            scale=right / self.width,
+        )
+
     def _sides(self, outputs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        signs = self.class_signs
+        signs = self.output_signs
         return outputs[signs == 1], outputs[signs == -1]
-
-
-def _pick(outputs: FloatArray, targets: IntArray) -> FloatArray:
-    """Return the output of each point's target class, shape (points,)."""
-    return outputs[targets, np.arange(len(targets))]
-
-
-def _others(outputs: FloatArray, targets: IntArray) -> FloatArray:
-    """Return the outputs with that of each point's target class set to minus infinity."""
-    others = outputs.copy()
-    others[targets, np.arange(len(targets))] = -np.inf
-    return others
-
-
-def _softmax(outputs: FloatArray) -> FloatArray:
-    exponentials: FloatArray = np.exp(outputs - outputs.max(axis=0))
-    exponentials /= exponentials.sum(axis=0)
-    return exponentials
 
 
 def _log_mean_exp(outputs: FloatArray) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from featavg.arrays import FloatArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 

@@ -7,8 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from featavg.networks.base import TwoLayerNet
-from featavg.networks.multiclass import MultiClassNet
-from featavg.networks.polynomial import PolynomialNet
+
+
+def make_torch_net(net: TwoLayerNet, outputs: str) -> nn.Module:
+    """Return a network as a module, once its activation is known to have a form in PyTorch."""
+    net.activation.torch(torch.zeros(1))  # refuses where there is none
+    return TorchNet(net, outputs)
 
 
 class TorchNet(nn.Module):
@@ -21,19 +25,19 @@ class TorchNet(nn.Module):
         self.hidden.weight.data = torch.tensor(np.array(net.weights))
         self.hidden.bias.data = torch.tensor(np.array(net.biases))
         self.register_buffer("second_layer", torch.tensor(np.array(net.second_layer)))
-        self.outputs = outputs
-        self.readout = net.readout if isinstance(net, MultiClassNet) else "score"
-        self.power = net.power if isinstance(net, PolynomialNet) else 1
-        positive = net.class_signs == 1 if isinstance(net, MultiClassNet) else np.array([True])
-        self.register_buffer("positive", torch.tensor(positive))
+        self.register_buffer("positive", torch.tensor(net.output_signs == 1))
+        self.outputs, self.readout, self.activation = outputs, net.readout, net.activation
 
     def forward(self, x: Tensor) -> Tensor:
         """Return logits, shape (points, 2) or (points, classes)."""
         second_layer, positive = self.get_buffer("second_layer"), self.get_buffer("positive")
-        hidden = torch.relu(self.hidden(x))
-        if self.power > 1:
+        z = self.hidden(x)
+        if self.activation.normalized:
             norms = self.hidden.weight.norm(dim=1)
-            hidden = hidden * (hidden / torch.where(norms > 0, norms, 1)) ** (self.power - 1)
+            norms = torch.where(norms > 0, norms, 1)
+            hidden = norms * self.activation.torch(z / norms)
+        else:
+            hidden = self.activation.torch(z)
         logits: Tensor = hidden @ second_layer.T
         if self.outputs == "classes":
             return logits

@@ -1,1 +1,1 @@
-"""How results look."""
+"""Results as plain data, and how they are drawn."""

@@ -9,8 +9,11 @@ from typing import Any
 from featavg.errors import InputError
 from featavg.plot.views import (
     DASHES,
+    HOLDS,
+    NOT_STATED,
     ROLES,
     SCALES,
+    VIOLATED,
     ClaimRow,
     Claims,
     Curves,
@@ -22,7 +25,6 @@ from featavg.plot.views import (
     Panel,
     View,
 )
-from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
 
 # Generous for what people look at, and little enough for a page that opens at once.
 MOST_VIEWS, MOST_PANELS, MOST_LINES, MOST_FRAMES = 12, 16, 40, 60

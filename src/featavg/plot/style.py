@@ -8,16 +8,25 @@ from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from featavg.arrays import FloatArray
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart: coarse labels are always
 # vermilion, fine labels always blue, the paper's own numbers always black.
 COARSE, FINE, PAPER, QUIET = "#D55E00", "#0072B2", "#000000", "#777777"
-THIRD = "#009E73"
+ROLES = {"coarse": COARSE, "fine": FINE, "third": "#009E73", "paper": PAPER, "quiet": QUIET}
+"""The colour of a line of each role."""
+
+_POINTS: dict[str, Any] = {"linestyle": "none", "markersize": 3.5, "fillstyle": "none"}
+LINE_STYLES: dict[str, dict[str, Any]] = {
+    "solid": {"linestyle": "-"},
+    "dashed": {"linestyle": "--"},
+    "dotted": {"linestyle": ":"},
+    "dash-dot": {"linestyle": "-."},
+    "points": {"marker": "o", **_POINTS},
+    "squares": {"marker": "s", **_POINTS},
+}
+"""How a line of each dash is drawn."""
 
 _STYLE: dict[str, Any] = {
     "font.size": 10,
@@ -53,46 +62,3 @@ def rendered(figure: Figure, kind: str) -> bytes:
     with style():
         figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
     return buffer.getvalue()
-
-
-def heat_map(axes: Axes, matrix: FloatArray, *, rows: str, columns: str, title: str) -> Any:
-    """Draw a matrix of cosines with its numbers, and return the picture for a colour bar."""
-    picture = axes.imshow(matrix, cmap="viridis", vmin=0, vmax=1)
-    axes.set(xlabel=columns, ylabel=rows, title=title)
-    axes.spines[:].set_visible(False)
-    for ticks in (axes.set_xticks, axes.set_yticks):
-        size = matrix.shape[1] if ticks == axes.set_xticks else matrix.shape[0]
-        spacing = max(1, size // 10)
-        ticks(np.arange(0, size, spacing), np.arange(1, size + 1, spacing).astype(str))
-    if max(matrix.shape) <= 12:
-        for (i, j), value in np.ndenumerate(matrix):
-            text = f"{value:.2f}".replace("-0.00", "0.00")
-            colour = "black" if value > 0.6 else "white"
-            axes.text(j, i, text, ha="center", va="center", fontsize=6.5, color=colour)
-    return picture
-
-
-def mark_radius(axes: Axes, label: str, radius: float, *, limit: float) -> None:
-    """Draw a vertical line with its name above it, unless it lies beyond the limit."""
-    if radius > limit:
-        return
-    axes.axvline(radius, color=QUIET, linewidth=0.8)
-    axes.annotate(
-        label,
-        (radius, 1.02),
-        xycoords=("data", "axes fraction"),
-        ha="center",
-        color=QUIET,
-        fontsize=9,
-    )
-
-
-def band(axes: Axes, x: FloatArray, curves: FloatArray, **line: Any) -> None:
-    """Draw the mean of curves (one for each seed) and their standard deviation around it."""
-    mean = curves.mean(axis=0)
-    (drawn,) = axes.plot(x, mean, **line)
-    if len(curves) > 1:
-        spread = curves.std(axis=0, ddof=1)
-        axes.fill_between(
-            x, mean - spread, mean + spread, color=drawn.get_color(), alpha=0.2, linewidth=0
-        )

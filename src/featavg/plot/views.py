@@ -1,8 +1,8 @@
-"""What a reader can play with: pictures as plain data, saved with a run as ``views.json``.
+"""Results to look at as plain data, saved with a run as ``views.json``.
 
-An experiment that declares `views` says *what* there is to see: matrices, curves, claims. How it
-is drawn is the report's business, which knows these three kinds and no experiment by name.
-`read_views` reads them back.
+An experiment declares in `views` what there is to see: matrices, curves, claims. `draw` makes the
+figure of them and the report a page on which a reader can move sliders; both know these three
+kinds and no experiment by name. `read_views` reads them back.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ Number = float | None
 ROLES = ("coarse", "fine", "third", "paper", "quiet")
 DASHES = ("solid", "dashed", "dotted", "dash-dot", "points", "squares")
 SCALES = ("linear", "log")
+HOLDS, VIOLATED, NOT_STATED = "holds", "violated", "not stated at this scale"
+"""The verdicts on a claim."""
 
 _DIGITS = 6
 
@@ -98,7 +100,7 @@ class Line:
         y = np.atleast_2d(np.asarray(curves, dtype=np.float64))
         at = np.asarray(x, dtype=np.float64)
         at = at.mean(axis=0) if at.ndim == 2 else at
-        with np.errstate(invalid="ignore"):  # what is infinite becomes a gap
+        with np.errstate(invalid="ignore"):  # infinite values become gaps
             mean, std = y.mean(axis=0), (y.std(axis=0, ddof=1) if len(y) > 1 else None)
         return cls(
             label, _nested(at), _nested(mean), None if std is None else _nested(std), role, dash

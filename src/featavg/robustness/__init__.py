@@ -4,10 +4,13 @@ from featavg.robustness.attacks import AttackResult, averaged_direction, directi
 from featavg.robustness.curve import RobustCurve, half_radius, robust_curve, worst
 from featavg.robustness.exact.certify import exact_radii
 from featavg.robustness.minimal_norm import minimal_norm
+from featavg.robustness.norm import L2, Norm
 from featavg.robustness.radii import Radii
 
 __all__ = [
+    "L2",
     "AttackResult",
+    "Norm",
     "Radii",
     "RobustCurve",
     "averaged_direction",

@@ -1,4 +1,4 @@
-"""Attacks on two-layer networks under the L2 norm."""
+"""Attacks on two-layer networks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
+from featavg.robustness.norm import L2, Norm, as_norm
 from featavg.robustness.view import AttackView
 
 OBJECTIVES = ("readout", "cross-entropy")
@@ -29,11 +30,14 @@ class AttackResult:
         Where the binary decision is, or was made, wrong.
     perturbations : array of shape (points, coordinates)
         What makes it wrong; zero where the attack failed, and where nothing was needed.
+    norm : str
+        The norm of perturbations.
     """
 
     radius: float
     success: BoolArray
     perturbations: FloatArray
+    norm: str = "l2"
 
     def __repr__(self) -> str:
         return (
@@ -53,6 +57,7 @@ def pgd(
     restarts: int = 1,
     objective: str = "readout",
     fine_labels: ArrayLike | None = None,
+    norm: str | Norm = "l2",
 ) -> AttackResult:
     r"""Attack by projected gradient descent, as in Madry et al.
 
@@ -68,7 +73,7 @@ def pgd(
 
     Parameters
     ----------
-    net : BinaryNet, MultiClassNet or PolynomialNet
+    net : BinaryNet or MultiClassNet
         The network to attack.
     x, y : arrays of shape (points, coordinates) and (points,)
         The points and their labels in {-1, +1}.
@@ -84,6 +89,8 @@ def pgd(
         always judged by the binary decision.
     fine_labels : array of shape (points,), optional
         The right classes, for "cross-entropy"; what the network predicts by default.
+    norm : {"l2"}
+        The norm of perturbations.
 
     Examples
     --------
@@ -95,9 +102,10 @@ def pgd(
     """
     points, labels = check_points(net, x, y)
     radius = checks.scale("radius", radius, zero=True)
+    size = as_norm(norm)
     attacker = Pgd(net, points, labels, steps, restarts, objective, fine_labels)
     success, coordinates = attacker.run(radius, checks.generator(rng))
-    return AttackResult(radius, success, attacker.view.span.embed(coordinates))
+    return AttackResult(radius, success, attacker.view.span.embed(coordinates), size.name)
 
 
 class Pgd:
@@ -164,12 +172,10 @@ class Pgd:
             if step == self._steps or broken.all():
                 break
             if self._objective == "cross-entropy":
-                lowered = view.net.residual_direction(outputs, targets)
+                lowered = view.net.default_loss.directions(outputs, targets)
             else:
                 lowered = view.y * view.net.decision_gradient(outputs)
-            gradient = view.gradient(lowered, z)
-            length = np.linalg.norm(gradient, axis=0)
-            u -= step_length * gradient / np.where(length > 0, length, 1)
+            u -= step_length * L2().steepest(view.gradient(lowered, z))
             norm = np.hypot(np.linalg.norm(u, axis=0), outside)
             shrink = np.minimum(1, radius / norm)
             u *= shrink
@@ -221,7 +227,13 @@ def averaged_direction(sample: Sample) -> FloatArray:
 
 
 def direction_attack(
-    net: TwoLayerNet, x: ArrayLike, y: ArrayLike, *, radius: float, direction: ArrayLike
+    net: TwoLayerNet,
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    radius: float,
+    direction: ArrayLike,
+    norm: str | Norm = "l2",
 ) -> AttackResult:
     """Attack every point with the same direction: the perturbation -y·radius·direction.
 
@@ -241,15 +253,13 @@ def direction_attack(
     perturbations = -radius * labels[:, None] * unit
     broken = net.predict(points + perturbations) != labels
     perturbations[wrong | ~broken] = 0
-    return AttackResult(radius, wrong | broken, perturbations)
+    return AttackResult(radius, wrong | broken, perturbations, as_norm(norm).name)
 
 
 def check_points(net: TwoLayerNet, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, IntArray]:
     """Return points and labels that fit each other and the network."""
     if not isinstance(net, TwoLayerNet):
-        raise InputError(
-            f"net must be a BinaryNet, a MultiClassNet or a PolynomialNet; got {net!r}."
-        )
+        raise InputError(f"net must be a BinaryNet or a MultiClassNet; got {net!r}.")
     points = checks.matrix("x", x, columns=net.dim)
     return points, checks.signs("y", y, length=len(points))
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import lambertw, wrightomega
 
 from featavg.arrays import FloatArray, IntArray
-from featavg.networks.multiclass import MultiClassNet
+from featavg.networks.base import TwoLayerNet
 from featavg.robustness.view import AttackView
 
 _SEGMENTS = 12  # pieces of the range of the strongest opposing class
@@ -19,7 +19,7 @@ _ROUNDING = 1e-9
 
 
 def log_odds_lower_bound(
-    net: MultiClassNet, view: AttackView, upper: FloatArray, u: FloatArray
+    net: TwoLayerNet, view: AttackView, upper: FloatArray, u: FloatArray
 ) -> FloatArray:
     r"""Return radii within which no perturbation turns the log-odds of the two sides.
 
@@ -41,7 +41,7 @@ def log_odds_lower_bound(
     Parameters
     ----------
     net : MultiClassNet
-        A network with the probability readout.
+        A network of ReLUs with the probability readout.
     view : AttackView
         The points, all of them classified correctly.
     upper : array of shape (points,)
@@ -57,8 +57,8 @@ def log_odds_lower_bound(
     guess = _multiplier_guess(net, view, u)
     lower = np.zeros(len(upper))
     for sign in (1, -1):
-        own = np.flatnonzero(net.class_signs == sign)
-        opposing = np.flatnonzero(net.class_signs == -sign)
+        own = np.flatnonzero(net.output_signs == sign)
+        opposing = np.flatnonzero(net.output_signs == -sign)
         which = np.flatnonzero((view.y == sign) & np.isfinite(upper) & (upper > 0))
         for some in np.array_split(which, max(1, len(which) // _POINTS_AT_ONCE)):
             if len(some):
@@ -79,7 +79,7 @@ class _ClassScalars:
     slope: FloatArray  # the largest change for a unit of norm, (classes,)
 
     @classmethod
-    def of(cls, net: MultiClassNet, view: AttackView) -> _ClassScalars:
+    def of(cls, net: TwoLayerNet, view: AttackView) -> _ClassScalars:
         V = view.span.weights
         norms = np.linalg.norm(V, axis=1)
         live = norms > 0
@@ -87,14 +87,15 @@ class _ClassScalars:
         crowding = np.linalg.norm(unit @ unit.T, 2) if live.any() else 1.0
         # Σ c² (w·ρ)²/‖w‖² ≤ ‖ρ‖² with c² = 1/crowding; a neuron with no weight never moves
         inverse_cost = np.where(live, norms**2 * crowding, 1e-12 * (norms.max() ** 2 or 1.0))
-        h = net.width
-        grouped = inverse_cost.reshape(net.classes, h).sum(axis=1) / h**2
-        slope = norms.reshape(net.classes, h).sum(axis=1) / h
-        z = view.z if h == 1 else view.A @ np.maximum(view.z, 0)
+        classes = len(net.second_layer)
+        h = len(norms) // classes
+        grouped = inverse_cost.reshape(classes, h).sum(axis=1) / h**2
+        slope = norms.reshape(classes, h).sum(axis=1) / h
+        z = view.z if h == 1 else view.outputs(view.z)
         return cls(z, 1 / grouped, slope)
 
 
-def _multiplier_guess(net: MultiClassNet, view: AttackView, u: FloatArray) -> FloatArray:
+def _multiplier_guess(net: TwoLayerNet, view: AttackView, u: FloatArray) -> FloatArray:
     r"""Return the multiplier of the known perturbations, times the size of their exponentials.
 
     At the nearest turning point :math:`2u = \lambda \nabla(\sum_Q e^{f_l} - \sum_P e^{f_j})`; with
@@ -103,9 +104,9 @@ def _multiplier_guess(net: MultiClassNet, view: AttackView, u: FloatArray) -> Fl
     """
     _, gradient = view.margin_and_gradient(u)
     slope = np.linalg.norm(gradient, axis=0)
-    outputs = view.A @ np.maximum(view.z + view.span.weights @ u, 0)
+    outputs = view.outputs(view.preactivations(u))
     shift = outputs.max(axis=0)
-    share = np.exp(outputs - shift)[net.class_signs == 1].sum(axis=0)
+    share = np.exp(outputs - shift)[net.output_signs == 1].sum(axis=0)
     scaled = 2 * np.linalg.norm(u, axis=0) / np.where(slope > 0, slope, 1) / share
     return np.log(np.maximum(scaled, 1e-300)) - shift
 

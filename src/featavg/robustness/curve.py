@@ -11,11 +11,11 @@ from featavg import checks
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
-from featavg.networks.multiclass import MultiClassNet
 from featavg.progress import counted
 from featavg.robustness.attacks import OBJECTIVES, Pgd, check_points, unit_direction
-from featavg.robustness.exact.certify import exact_radii, refuse_powers
+from featavg.robustness.exact.certify import exact_radii
 from featavg.robustness.minimal_norm import minimal_norm
+from featavg.robustness.norm import Norm, as_norm
 from featavg.robustness.radii import Radii
 
 METHODS = ("auto", "exact", "bracket", "minimal-norm", "pgd", "direction")
@@ -41,6 +41,8 @@ class RobustCurve:
         How it was found.
     objective : str
         What an attack lowered; "none" for a proof or a fixed direction.
+    norm : str
+        The norm that radii are measured in.
     """
 
     radii: FloatArray
@@ -48,6 +50,7 @@ class RobustCurve:
     safe_until: FloatArray
     method: str
     objective: str
+    norm: str = "l2"
 
     @property
     def accuracy(self) -> FloatArray:
@@ -110,6 +113,7 @@ def robust_curve(
     restarts: int = 1,
     fine_labels: ArrayLike | None = None,
     direction: ArrayLike | None = None,
+    norm: str | Norm = "l2",
     progress: bool = False,
 ) -> RobustCurve:
     r"""Return the robust accuracy of a network at each radius.
@@ -119,7 +123,7 @@ def robust_curve(
 
     Parameters
     ----------
-    net : BinaryNet, MultiClassNet or PolynomialNet
+    net : BinaryNet or MultiClassNet
         The network. Robustness is that of its binary decision.
     x, y : arrays of shape (points, coordinates) and (points,)
         The points and their labels in {-1, +1}.
@@ -127,8 +131,8 @@ def robust_curve(
         The radii, in any order.
     method : {"auto", "exact", "bracket", "minimal-norm", "pgd", "direction"}
         "exact" computes the curve itself, for a `BinaryNet` or the argmax readout; "bracket"
-        certifies it from both sides, for any network; "auto" takes "exact" where it can be had.
-        A `PolynomialNet` of power 1 is like a `BinaryNet`; of a higher power it has neither.
+        certifies it from both sides; "auto" takes "exact" where it is available. Both need a
+        piecewise linear activation.
         The others are attacks, which bound it from above only: "minimal-norm" is the best of DDN
         and FMN, "pgd" attacks at each radius and needs `rng`, "direction" moves all points along
         one `direction`.
@@ -141,6 +145,8 @@ def robust_curve(
         For "pgd", see there.
     direction : array of shape (coordinates,)
         For "direction", for example `averaged_direction(sample)`.
+    norm : {"l2"}
+        The norm that radii are measured in.
     progress : bool
         Whether to report progress on standard error.
 
@@ -158,16 +164,17 @@ def robust_curve(
         raise InputError(f"radii must be at least 0; got {grid.min()}.")
     objective = checks.choice("objective", objective, OBJECTIVES)
     method = _applicable(net, checks.choice("method", method, METHODS))
+    size = as_norm(norm)
     if method in ("exact", "bracket"):
-        found = exact_radii(net, points, labels, progress=progress)
+        found = exact_radii(net, points, labels, norm=size, progress=progress)
         return _curve(grid, found, method, "none")
     if method == "minimal-norm":
-        return _curve(grid, minimal_norm(net, points, labels), method, "readout")
+        return _curve(grid, minimal_norm(net, points, labels, norm=size), method, "readout")
     if method == "direction":
         if direction is None:
             raise InputError("method 'direction' needs a direction; got None.")
         broken_at = _broken_along(net, points, labels, grid, unit_direction(direction, net.dim))
-        return RobustCurve(grid, broken_at, np.zeros(len(labels)), method, "none")
+        return RobustCurve(grid, broken_at, np.zeros(len(labels)), method, "none", size.name)
     if rng is None:
         raise InputError("method 'pgd' needs rng because it starts at random; got None.")
     generator = checks.generator(rng)
@@ -177,7 +184,7 @@ def robust_curve(
         radius = float(np.sort(grid)[index])
         broken, _ = attacker.run(radius, generator, broken_at > radius)
         broken_at[broken] = radius
-    return RobustCurve(grid, broken_at, np.zeros(len(labels)), method, objective)
+    return RobustCurve(grid, broken_at, np.zeros(len(labels)), method, objective, size.name)
 
 
 def worst(*curves: RobustCurve) -> RobustCurve:
@@ -200,12 +207,17 @@ def worst(*curves: RobustCurve) -> RobustCurve:
             first.broken_at
         ):
             raise InputError("curves must have the same radii and points to be compared.")
+        if curve.norm != first.norm:
+            raise InputError(
+                f"curves must have the same norm to be compared; got {first.norm} and {curve.norm}."
+            )
     return RobustCurve(
         first.radii,
         np.min([curve.broken_at for curve in curves], axis=0),
         np.max([curve.safe_until for curve in curves], axis=0),
         "worst",
         " and ".join(dict.fromkeys(c.objective for c in curves)),
+        first.norm,
     )
 
 
@@ -214,19 +226,17 @@ def _share_above(values: FloatArray, radii: FloatArray) -> FloatArray:
 
 
 def _curve(grid: FloatArray, found: Radii, method: str, objective: str) -> RobustCurve:
-    return RobustCurve(grid, found.upper, found.lower, method, objective)
+    return RobustCurve(grid, found.upper, found.lower, method, objective, found.norm)
 
 
 def _applicable(net: TwoLayerNet, method: str) -> str:
     """Return the method that "auto" stands for, and refuse "exact" where it is not."""
-    inexact = isinstance(net, MultiClassNet) and net.readout == "probability"
-    if method in ("auto", "exact", "bracket"):
-        refuse_powers(net)
+    inexact = net.readout == "probability"
     if method == "auto":
         return "bracket" if inexact else "exact"
     if method == "exact" and inexact:
         raise InputError(
-            "method 'exact' is not to be had for the probability readout; use method='bracket', "
+            "method 'exact' is not available for the probability readout; use method='bracket', "
             "or net.with_readout('argmax')."
         )
     return method
@@ -246,7 +256,6 @@ def _broken_along(
     slopes = (net.weights @ direction)[:, None] * -y
     z = net.preactivations(x)
     for radius in np.sort(grid):
-        outputs = net.second_layer @ net.hidden(z + radius * slopes)
-        broken = (net.decision(outputs) > 0) != (y == 1)
+        broken = (net.decision(net.outputs_at(z + radius * slopes)) > 0) != (y == 1)
         broken_at[broken & (broken_at > radius)] = radius
     return broken_at

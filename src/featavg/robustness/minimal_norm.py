@@ -12,6 +12,7 @@ from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness.attacks import check_points
+from featavg.robustness.norm import L2, Norm, as_norm
 from featavg.robustness.radii import Radii
 from featavg.robustness.view import AttackView
 
@@ -20,7 +21,13 @@ _RAYS = 32
 
 
 def minimal_norm(
-    net: TwoLayerNet, x: ArrayLike, y: ArrayLike, *, steps: int = 200, starts: int = 5
+    net: TwoLayerNet,
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    steps: int = 200,
+    starts: int = 5,
+    norm: str | Norm = "l2",
 ) -> Radii:
     r"""Return the smallest perturbations that established minimal-norm attacks find.
 
@@ -37,7 +44,7 @@ def minimal_norm(
 
     Parameters
     ----------
-    net : BinaryNet, MultiClassNet or PolynomialNet
+    net : BinaryNet or MultiClassNet
         The network. The attack lowers its binary decision.
     x, y : arrays of shape (points, coordinates) and (points,)
         The points and their labels in {-1, +1}.
@@ -46,6 +53,8 @@ def minimal_norm(
     starts : int
         From how many of the nearest points of the other label to start; with many classes, of as
         many of them as possible.
+    norm : {"l2"}
+        The norm that is to be small.
 
     Examples
     --------
@@ -57,9 +66,10 @@ def minimal_norm(
     points, labels = check_points(net, x, y)
     steps = checks.count("steps", steps)
     starts = checks.count("starts", starts, minimum=0)
+    size = as_norm(norm)
     view = AttackView.of(net, points, labels)
     best = attack_all(view, points, steps, starts)
-    return Radii(np.zeros(len(labels)), *best.turning(view, points))
+    return Radii(np.zeros(len(labels)), *best.turning(view, points), size.name)
 
 
 def attack_all(view: AttackView, x: FloatArray, steps: int, starts: int) -> Best:
@@ -166,11 +176,6 @@ def _positive(lengths: FloatArray) -> FloatArray:
     return np.where(lengths > 0, lengths, 1.0)
 
 
-def _directions(gradient: FloatArray) -> FloatArray:
-    length = np.linalg.norm(gradient, axis=0)
-    return -gradient / np.where(length > 0, length, 1)
-
-
 def _annealed(first: float, last: float, step: int, steps: int) -> float:
     return last + (first - last) * (1 + np.cos(np.pi * step / max(steps - 1, 1))) / 2
 
@@ -182,7 +187,7 @@ def _ddn(view: AttackView, best: Best, steps: int, shrink: float = 0.05) -> None
     norm = unit.copy()
     for step in range(steps):
         _, gradient = view.margin_and_gradient(u)
-        u = u + unit * _annealed(1.0, 0.01, step, steps) * _directions(gradient)
+        u = u + unit * _annealed(1.0, 0.01, step, steps) * -L2().steepest(gradient)
         u *= norm / _positive(np.linalg.norm(u, axis=0))
         turned = best.offer(view, u)
         norm *= np.where(turned, 1 - shrink, 1 + shrink)
@@ -208,7 +213,7 @@ def _fmn(view: AttackView, best: Best, steps: int, start: FloatArray | None) -> 
         grown = np.where(np.isfinite(own.norm), norm * (1 + shrink), estimate)
         norm = np.where(turned, np.minimum(norm * (1 - shrink), own.norm), grown)
         norm = np.where(np.isfinite(norm) & (norm > 0), norm, unit)
-        u = u + unit * _annealed(1.0, 0.01, step, steps) * _directions(gradient)
+        u = u + unit * _annealed(1.0, 0.01, step, steps) * -L2().steepest(gradient)
         u *= np.minimum(1, norm / _positive(np.linalg.norm(u, axis=0)))
     own.offer(view, u)
     best.offer(view, own.u)

@@ -29,11 +29,14 @@ class Radii:
         norm is `upper`, or a few millionths above where `upper` is the limit of such norms. Zero
         where none is needed or none is known. (Where the turned decision has no interior, such as
         the one silent point of a network without biases, it is that point up to rounding.)
+    norm : str
+        The norm that all of this is measured in.
     """
 
     lower: FloatArray
     upper: FloatArray
     perturbations: FloatArray
+    norm: str = "l2"
 
     @property
     def exact(self) -> BoolArray:

@@ -63,13 +63,13 @@ class AttackView:
     def of(cls, net: TwoLayerNet, x: FloatArray, y: IntArray, *, scaled: bool = True) -> AttackView:
         """Return the view of checked points, in double precision.
 
-        With `scaled`, the weights are scaled to order 1 first, where the decision does not depend
-        on it.
+        With `scaled`, weights and biases are scaled to order 1 first, where the decision does not
+        depend on it.
         """
         W: FloatArray = net.weights.astype(np.float64)
         b: FloatArray = net.biases.astype(np.float64)
         largest = float(np.abs(W).max())
-        if scaled and largest > 0 and net.decides_by_order:
+        if scaled and largest > 0 and net.scale_is_free:
             net = net.with_parameters(W / largest, b / largest)
             W, b, largest = net.weights, net.biases, 1.0
         z = W @ x.astype(np.float64).T + b[:, None]
@@ -91,7 +91,7 @@ class AttackView:
 
     def outputs(self, z: FloatArray) -> FloatArray:
         """Return the network's outputs at pre-activations z."""
-        return self.A @ self.net.hidden(z)
+        return self.net.outputs_at(z)
 
     def gradient(self, by_output: FloatArray, z: FloatArray) -> FloatArray:
         """Turn a derivative by the outputs into one by the perturbation, at pre-activations z."""
@@ -123,5 +123,5 @@ class AttackView:
         norms = np.linalg.norm(self.span.weights, axis=1)
         largest = np.abs(self.z) + norms[:, None] * np.linalg.norm(u, axis=0)
         rounding = 1e-14 * np.abs(self.A).max() * self.net.hidden(largest).sum(axis=0)
-        silent = (z <= 0).all(axis=0)
+        silent = (self.net.hidden(z) == 0).all(axis=0)
         return (margin < -rounding) | ((self.y == 1) & silent & (margin <= 0))

@@ -19,14 +19,13 @@ REFERENCES = "Appendix D: reference networks"
 _FOOLED = 0.99
 
 
-@claim("theorem-d.1", REFERENCES, bound="exp(-ln² d)", reading="1 - o(1), read as in Theorem 4.5")
+@claim(REFERENCES, bound="exp(-ln² d)", reading="1 - o(1), read as in Theorem 4.5")
 def theorem_d_1(e: Evidence) -> Finding:
     """theorem-d.1: the averaging network is right on nearly every fresh point."""
     return error_rate(e, reference.averaging(e.train))
 
 
 @claim(
-    "theorem-d.2",
     REFERENCES,
     bound="exp(-ln² d)",
     reading="Ω(√(d/k)), read as 2(1+c) √(d/k) as for Theorem 4.5; for zero biases",
@@ -36,25 +35,19 @@ def theorem_d_2(e: Evidence) -> Finding:
     return broken_by_average(e, reference.averaging(e.train), 2 * (1 + e.balance))
 
 
-@claim(
-    "theorem-d.3",
-    REFERENCES,
-    bound="exp(-ln² d)",
-    reading="the radius is garbled; √d/3 in the proof",
-)
+@claim(REFERENCES, bound="exp(-ln² d)", reading="the radius is garbled; √d/3 in the proof")
 def theorem_d_3(e: Evidence) -> Finding:
     """theorem-d.3: the decoupled network is right on nearly every point within √d/3."""
     return certified(e, reference.decoupled(e.train), np.sqrt(e.d) / 3)
 
 
-@claim("theorem-d.4", REFERENCES, bound="exp(-ln² d)", reading=ERROR)
+@claim(REFERENCES, bound="exp(-ln² d)", reading=ERROR)
 def theorem_d_4(e: Evidence) -> Finding:
     """theorem-d.4: the averaging k-class network fails within 3(1+c) √(d/k); Proposition 4.8."""
     return broken_by_average(e, reference.averaging_multiclass(e.train), 3 * (1 + e.balance))
 
 
 @claim(
-    "frei-4.2",
     REFERENCES,
     bound="√(d/(c² k))",
     reading="of KKT points, which training only approaches; no constant given, read with 1",

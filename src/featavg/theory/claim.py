@@ -1,4 +1,4 @@
-"""What a claim is: a statement of the paper that a computer can check."""
+"""Claims, statements of the paper that can be measured, and the findings of measuring them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from featavg.plot.views import HOLDS as HOLDS
+from featavg.plot.views import NOT_STATED as NOT_STATED
+from featavg.plot.views import VIOLATED as VIOLATED
+
 if TYPE_CHECKING:
     from featavg.theory.evidence import Evidence
-
-HOLDS, VIOLATED, NOT_STATED = "holds", "violated", "not stated at this scale"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was measured, against what the statement allows.
+    """The outcome of measuring a claim.
 
     Attributes
     ----------
     measured, bound : float
-        Both sides of the inequality where it is nearest to failing, or fails the most.
+        Both sides of the inequality, where it is nearest to failing or fails the most.
     slack : float
-        By which factor there is room: at least 1 where the statement holds, 2 where the bound
-        is twice of what was needed. NaN where it is not stated.
+        The factor by which the inequality holds: at least 1 where the statement holds, 2 where
+        the bound could be halved. NaN where it is not stated.
     note : str
-        What a reader should know of this measurement.
+        A remark on this measurement.
     """
 
     measured: float
@@ -52,14 +54,14 @@ class Claim:
     id : str
         ``lemma-5.3``, or ``proposition-a.6.2`` for the second of several properties.
     section : str
-        Where it stands.
+        The section or appendix of the paper, with its subject.
     statement : str
-        What it says, in our words.
+        The statement, in our words.
     bound : str
         The formula of its bound.
     reading : str
-        "" if the paper gives every constant. Otherwise how the statement was read: where it has
-        only O(·) or o(·), the constant is ours.
+        How the statement was read where the paper gives no constant, only O(·) or o(·), or is
+        garbled; "" elsewhere.
     measure : callable
         ``measure(evidence)`` returns the finding.
     """
@@ -73,18 +75,16 @@ class Claim:
 
 
 def claim(
-    name: str, section: str, *, bound: str, reading: str = ""
+    section: str, *, bound: str, reading: str = ""
 ) -> Callable[[Callable[[Evidence], Finding]], Claim]:
-    """Make a claim of a measurement, whose docstring is the id, a colon, and the statement."""
+    """Turn a measurement into a claim; its docstring is the id, a colon and the statement."""
 
-    def register(measure: Callable[[Evidence], Finding]) -> Claim:
+    def make(measure: Callable[[Evidence], Finding]) -> Claim:
         first, _, _ = (measure.__doc__ or "").partition("\n\n")
-        documented, _, statement = " ".join(first.split()).partition(": ")
-        if documented != name:
-            raise ValueError(f"the docstring of {name} must begin with its id.")
+        name, _, statement = " ".join(first.split()).partition(": ")
         return Claim(name, section, statement, bound, reading, measure)
 
-    return register
+    return make
 
 
 def at_most(measured: ArrayLike, bound: ArrayLike, note: str = "") -> Finding:
@@ -97,7 +97,7 @@ def at_most(measured: ArrayLike, bound: ArrayLike, note: str = "") -> Finding:
     """
     q, b = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (measured, bound)))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        positive = np.where(b > 0, b / q, 0.0)  # 0 or below is not at least 1: fails
+        positive = np.where(b > 0, b / q, 0.0)  # a slack of 0 fails
     slack = np.where(q <= np.minimum(b, 0), np.inf, np.where(q > 0, positive, np.inf))
     slack = np.where((q <= 0) & (q > b), 0.0, slack)
     return _worst(q, b, slack, note)
@@ -121,17 +121,17 @@ def at_least(measured: ArrayLike, bound: ArrayLike, note: str = "") -> Finding:
 
 
 def both(*findings: Finding) -> Finding:
-    """Return the one with the least slack: a statement of several parts is as good as its worst."""
+    """Return the finding with the least slack: all parts of a statement must hold."""
     return min(findings, key=lambda finding: finding.slack)
 
 
 def not_stated(why: str) -> Finding:
-    """Return the finding of a statement that says nothing here."""
+    """Return the finding of a statement that is not made at this scale, with the reason."""
     return Finding(np.nan, np.nan, np.nan, why)
 
 
 def _worst(q: np.ndarray, b: np.ndarray, slack: np.ndarray, note: str) -> Finding:
     if q.size == 0 or np.isnan(q).any():
-        raise ValueError("there must be something to measure, and no NaN among it.")
+        raise ValueError("a measurement must have at least one value, and no NaN.")
     index = np.unravel_index(np.argmin(slack), slack.shape)
     return Finding(float(q[index]), float(b[index]), float(slack[index]), note)

@@ -1,4 +1,4 @@
-"""What claims are checked on: trained networks, and everything the proofs speak of."""
+"""The evidence for the claims: trained networks, and the quantities that the proofs speak of."""
 
 from __future__ import annotations
 
@@ -8,21 +8,51 @@ from functools import cached_property
 import numpy as np
 
 from featavg.arrays import BoolArray, FloatArray
-from featavg.data.sample import Sample
-from featavg.networks.multiclass import MultiClassNet
+from featavg.data.law import Sample
+from featavg.errors import InputError
+from featavg.networks.activation import ReLU
+from featavg.networks.base import TwoLayerNet
+from featavg.training.rule import GradientDescent
 from featavg.training.trajectory import Trajectory
 
 
-@dataclass(frozen=True, eq=False)
-class Learned:
-    r"""One network along its training, in the symbols of the proofs.
+def check_setting(run: Trajectory) -> None:
+    """Refuse a training run that the proofs of the paper do not cover.
 
-    All arrays begin with the recorded time, the first of which is the start; neurons are indexed
-    r, centres j, training points i. `own` is what a neuron is to learn: for the 2-class network the
-    clusters of its side, for the k-class network its own.
+    Whether the run satisfies the assumptions of the paper is not checked here: these are claims.
+    """
+    law, net = run.sample.law, run.net
+    if not law.follows_definition:
+        raise InputError(f"the proofs need the law of Definition 3.1; got {law!r}.")
+    if law.noise == 0:
+        raise InputError("the proofs divide by the noise, which must be positive; got noise=0.")
+    if net.activation != ReLU() or net.trains_second_layer:
+        raise InputError(f"the proofs need ReLUs and a fixed second layer; got {net!r}.")
+    if run.rule != GradientDescent():
+        raise InputError(f"the proofs need gradient descent (equation 1); got {run.rule!r}.")
+    if run.loss_function != net.default_loss:
+        raise InputError(f"the proofs need {net.default_loss!r}; got {run.loss_function!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class ProofQuantities:
+    r"""The quantities of the proofs, along the training of one network.
+
+    The first axis of every array over time is the recorded time, beginning with the start of
+    training; neurons are indexed r, centres j, training points i. The own clusters of a neuron are
+    those that it is to learn: the clusters of its side for the 2-class network, the cluster of its
+    class for the k-class network.
+
+    Attributes
+    ----------
+    run : Trajectory
+        The training run.
     """
 
     run: Trajectory
+
+    def __post_init__(self) -> None:
+        check_setting(self.run)
 
     @property
     def sample(self) -> Sample:
@@ -30,21 +60,23 @@ class Learned:
         return self.run.sample
 
     @cached_property
+    def members(self) -> FloatArray:
+        """1 where a training point belongs to a cluster, else 0, shape (points, clusters)."""
+        return np.eye(self.sample.law.clusters)[self.sample.cluster]
+
+    @cached_property
     def own_centers(self) -> BoolArray:
-        """Which centres each neuron is to learn, shape (neurons, clusters)."""
-        net, law = self.run.net, self.sample.law
-        if isinstance(net, MultiClassNet):
-            return np.repeat(np.eye(net.classes, dtype=bool), net.width, axis=0)
-        return net.neuron_signs[:, None] == law.signs[None, :]
+        """The centres that each neuron is to learn, shape (neurons, clusters)."""
+        return self.run.net.own_clusters(self.sample.law)
 
     @cached_property
     def own_points(self) -> BoolArray:
-        """Which training points each neuron is to be active on, shape (neurons, points)."""
+        """The training points that each neuron is to be active on, shape (neurons, points)."""
         return self.own_centers[:, self.sample.cluster]
 
     @property
     def width(self) -> int:
-        """The number m or h of neurons that speak for each label."""
+        """The number of neurons for each label: m of the 2-class, h of the k-class network."""
         return int(self.own_centers[:, 0].sum())
 
     @property
@@ -63,17 +95,21 @@ class Learned:
         return self.run.noise_coefficients.astype(np.float64)
 
     @cached_property
+    def squared_noise_norms(self) -> FloatArray:
+        r"""The :math:`\|\xi_i\|^2`, shape (points,)."""
+        return np.square(self.sample.noise_norms, dtype=np.float64)
+
+    @cached_property
     def weights(self) -> FloatArray:
         """The weights, shape (times, neurons, coordinates)."""
-        dual, start = self.run.dual, self.run.initial_net.weights
-        flat = dual.reshape(-1, dual.shape[-1]) @ self.sample.x
-        return start + flat.reshape(*dual.shape[:2], -1)
+        C, start = self.run.point_coefficients, self.run.initial_net.weights
+        flat = C.reshape(-1, C.shape[-1]) @ self.sample.x
+        return start + flat.reshape(*C.shape[:2], -1)
 
     @cached_property
     def biases(self) -> FloatArray:
         """The biases, shape (times, neurons)."""
-        grown = self.run.dual.sum(axis=2, dtype=np.float64) * self.run.initial_net.has_biases
-        return self.run.initial_net.biases + grown
+        return self.run.biases.astype(np.float64)
 
     @cached_property
     def preactivations(self) -> FloatArray:
@@ -87,38 +123,49 @@ class Learned:
         """The inner products of weights and centres, shape (times, neurons, clusters)."""
         return (self.weights @ self.sample.centers.T).astype(np.float64)
 
+    @property
+    def point_products(self) -> FloatArray:
+        """The inner products of weights and training points, shape (times, neurons, points)."""
+        return self.preactivations - self.biases[:, :, None]
+
+    @property
+    def estimated_products(self) -> FloatArray:
+        r"""The estimates :math:`\lambda + \sigma` of the same, shape (times, neurons, points)."""
+        return self.feature[:, :, self.sample.cluster] + self.noise
+
     @cached_property
     def noise_products(self) -> FloatArray:
         """The inner products of weights and training noise, shape (times, neurons, points)."""
         law = self.sample.law
         along = law.signal * self.center_products[:, :, self.sample.cluster]
-        return (self.preactivations - self.biases[:, :, None] - along) / law.noise
+        return (self.point_products - along) / law.noise
 
     @cached_property
     def outputs(self) -> FloatArray:
         """The outputs on the training points, shape (times, outputs, points)."""
-        layer = self.run.net.second_layer.astype(np.float64)
-        return layer @ np.maximum(self.preactivations, 0)
+        return self.run.net.outputs_at(self.preactivations)
 
     @cached_property
     def margin(self) -> FloatArray:
-        """Q: y f(x) of the 2-class network, f of the own class of the other; (times, points)."""
-        sample, F = self.sample, self.outputs
-        if isinstance(self.run.net, MultiClassNet):
-            return F[:, sample.cluster, np.arange(len(sample))]
-        return sample.y * F[:, 0]
+        """The margin q, shape (times, points): y f(x), or the output of the point's own class."""
+        # y, or 1 for the own class and 0 for the others: the signs of the own neurons
+        signs = np.sign(self.run.net.second_layer) @ self.own_points / self.width
+        return np.einsum("toi,oi->ti", self.outputs, signs)
 
     @cached_property
     def estimated_margin(self) -> FloatArray:
         r"""The margin from coefficients, the mean of :math:`\lambda + \sigma` over own neurons."""
-        total = self.feature[:, :, self.sample.cluster] + self.noise
-        return np.einsum("tri,ri->ti", total, self.own_points / self.width)
+        return np.einsum("tri,ri->ti", self.estimated_products, self.own_points / self.width)
 
     @cached_property
     def log_pull(self) -> FloatArray:
-        """The logarithm of minus the loss derivative of the own label, shape (times, points)."""
-        net, targets = self.run.net, self.run.net.targets(self.sample)
-        return np.stack([net.log_residuals(F, targets) for F in self.outputs])
+        """The logarithm of each point's pull: minus the derivative of its loss by its own output.
+
+        Shape (times, points).
+        """
+        loss = self.run.loss_function
+        targets = loss.targets(self.run.net, self.sample)
+        return np.stack([loss.log_pulls(F, targets) for F in self.outputs])
 
     @property
     def own_feature(self) -> FloatArray:
@@ -127,7 +174,7 @@ class Learned:
 
     @property
     def other_feature(self) -> FloatArray:
-        """The feature coefficients of what a neuron is not to learn, shape (times, entries)."""
+        """The feature coefficients of all other clusters, shape (times, entries)."""
         return self.feature[:, ~self.own_centers]
 
     @property
@@ -137,7 +184,7 @@ class Learned:
 
     @property
     def other_noise(self) -> FloatArray:
-        """The noise coefficients of points that are not own, shape (times, entries)."""
+        """The noise coefficients of all other points, shape (times, entries)."""
         return self.noise[:, ~self.own_points]
 
 
@@ -147,22 +194,35 @@ class Evidence:
 
     Attributes
     ----------
-    coarse, fine : Learned
+    coarse, fine : ProofQuantities
         The 2-class and the k-class network.
     test : Sample
         Fresh points.
     weight_scale, bias_scale : float
         The standard deviations of the initial weights and biases.
     radius_samples : int
-        How many of the fresh points exact radii are computed for.
+        The number of fresh points whose exact radii are computed.
     """
 
-    coarse: Learned
-    fine: Learned
+    coarse: ProofQuantities
+    fine: ProofQuantities
     test: Sample
     weight_scale: float
     bias_scale: float
     radius_samples: int = 100
+
+    def __post_init__(self) -> None:
+        if not self.coarse.run.net.has_one_output:
+            raise InputError(
+                f"coarse must be a network of one output; got {self.coarse.run.net!r}."
+            )
+        if self.fine_net.has_biases:
+            raise InputError("fine must have no biases (Section 4.2); got a network with biases.")
+
+    @property
+    def fine_net(self) -> TwoLayerNet:
+        """The trained k-class network, whose probabilities decide as in Section 4.2."""
+        return self.fine.run.net.with_readout("probability")
 
     @property
     def train(self) -> Sample:
@@ -187,7 +247,7 @@ class Evidence:
     @property
     def m(self) -> int:
         """The number of positive neurons of the 2-class network."""
-        return len(self.coarse.run.net.weights) // 2
+        return self.coarse.width
 
     @property
     def h(self) -> int:
@@ -208,12 +268,12 @@ class Evidence:
 
     @property
     def cross(self) -> float:
-        """The bound Δ = 4 √d ln d on inner products of what is independent."""
+        """The bound Δ = 4 √d ln d on inner products of independent vectors."""
         return 4 * np.sqrt(self.d) * np.log(self.d)
 
     @property
     def epsilon(self) -> float:
-        """The ε of Lemma B.7; NaN where its first term has no meaning."""
+        """The ε of Lemma B.7; NaN where √(n/k) is not above ln(n/k), as its first term needs."""
         size, log_size = np.sqrt(self.n / self.k), np.log(self.n / self.k)
         if size <= log_size:
             return np.nan
@@ -227,12 +287,12 @@ class Evidence:
 
     @property
     def rounding(self) -> float:
-        """How far an identity may be off: some hundred units in the last place."""
+        """The rounding error allowed to an identity: some hundred units in the last place."""
         return float(1e3 * np.sqrt(self.n) * np.finfo(self.train.x.dtype).eps)
 
     @property
     def vanishing(self) -> float:
-        """Exp(-ln² d), which is exp(-Ω(log² d)) with the constant 1."""
+        """The share exp(-ln² d) of points, which is exp(-Ω(log² d)) with the constant 1."""
         return float(np.exp(-(np.log(self.d) ** 2)))
 
     @cached_property
@@ -240,9 +300,8 @@ class Evidence:
         """The inner products of training noise and centres, shape (points, clusters)."""
         law, train = self.train.law, self.train
         centers = train.centers.astype(np.float64)
-        return (train.x @ train.centers.T - law.signal * (centers @ centers.T)[train.cluster]) / (
-            law.noise
-        )
+        along = law.signal * (centers @ centers.T)[train.cluster]
+        return (train.x @ train.centers.T - along) / law.noise
 
     @property
     def averaged(self) -> FloatArray:

@@ -1,19 +1,22 @@
-"""Full-batch gradient descent, with the weight decomposition of Lemma 5.1 as its state."""
+"""Training step by step, with the weight decomposition of Lemma 5.1 where it is exact."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from featavg import checks
-from featavg.arrays import FloatArray
-from featavg.data.sample import Sample
+from featavg.arrays import FloatArray, IntArray
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
+from featavg.networks.loss import Loss
 from featavg.progress import counted
-from featavg.training.state import TrainingState, new_state
-from featavg.training.trajectory import Recorder, Trajectory, check_pair, recorded_steps
+from featavg.training.rule import GradientDescent, Rule, check_rule
+from featavg.training.state import ALL_POINTS, Batch, TrainingState, check_pair, new_state
+from featavg.training.trajectory import Recorder, Trajectory, recorded_steps
 
 METHODS = ("auto", "dual", "primal")
 
@@ -28,40 +31,50 @@ def descend(
     *,
     learning_rate: float,
     steps: int,
+    rule: Rule | None = None,
+    loss: Loss | None = None,
+    rng: np.random.Generator | None = None,
     record: int | Sequence[int] = 50,
     method: str = "auto",
     progress: bool = False,
 ) -> Trajectory:
-    r"""Train a network by full-batch gradient descent.
+    r"""Train a network: by full-batch gradient descent, or by another rule or loss.
 
     Paper: equation (1); the coefficient updates are Lemma 5.2.
 
     With :math:`Z = W X^\top + b` and :math:`R` minus the derivative of the losses by the outputs,
-    a step is
+    a step of gradient descent is
 
     .. math:: G = \tfrac1n (A^\top R) \odot 1[Z \ge 0], \qquad
               C \leftarrow C + \eta G, \qquad Z \leftarrow Z + \eta\, G K
 
     with the Gram matrix :math:`K = X X^\top` (+1 where biases are trained). This "dual" step costs
     neurons·n²; the "primal" one, W ← W + η G X, costs 2·neurons·n·d. Both give the same numbers.
-    A `PolynomialNet` also moves its second layer and shrinks its weights along themselves, see
-    `featavg.training.state.PolynomialState`; that is exact in the dual, too.
+    All linear rules are computed so, and their coefficients are exact. Other rules, such as `Adam`,
+    train the weights themselves.
 
     Parameters
     ----------
-    net : BinaryNet, MultiClassNet or PolynomialNet
-        Where to start. A multi-class network learns the clusters, the others the labels y.
+    net : BinaryNet or MultiClassNet
+        Where to start.
     sample : Sample
         The training points.
     learning_rate : float
         :math:`\eta`.
     steps : int
         :math:`T`.
+    rule : Rule, optional
+        How a gradient becomes a step; `GradientDescent` by default.
+    loss : Loss, optional
+        What is lowered; the network's own by default: `Logistic` on the labels y, or `CrossEntropy`
+        on the clusters.
+    rng : numpy.random.Generator, optional
+        For rules with mini-batches.
     record : int or sequence of int
         The steps to record, or how many, spaced evenly in log-time. The first (0) and the last
         are always among them.
     method : {"auto", "dual", "primal"}
-        "auto" takes the cheaper one.
+        How linear rules are computed; "auto" takes the cheaper one.
     progress : bool
         Whether to report progress on standard error.
 
@@ -71,7 +84,7 @@ def descend(
 
     Raises
     ------
-    ValueError
+    InputError
         If an input is out of range, or the outputs become infinite or NaN on the way.
 
     Examples
@@ -93,42 +106,86 @@ def descend(
     steps = checks.count("steps", steps, minimum=0)
     recorded = recorded_steps(record, steps)
     check_pair(net, sample)
-    method = checks.choice("method", method, METHODS)
-    if method == "auto":
-        method = cheaper_method(net, sample, steps)
-    recorder = Recorder(net, sample, learning_rate)
-    with np.errstate(over="ignore", invalid="ignore"):  # found on the way, with a better message
-        state = new_state(method, net, sample)
-    walk = walk_down(net, sample, state, learning_rate=learning_rate, steps=steps)
+    rule = check_rule(rule or GradientDescent(), in_span=sample.frame is not None)
+    loss = net.default_loss if loss is None else loss
+    method = _method(checks.choice("method", method, METHODS), net, sample, rule, steps)
+    recorder = Recorder(net, sample, learning_rate, loss, rule)
+    state = new_state(method, net, sample)
+    taken = descent_steps(
+        state, learning_rate=learning_rate, steps=steps, rule=rule, loss=loss, rng=rng
+    )
     for step in counted(steps + 1, "gradient descent", enabled=progress):
-        outputs = next(walk)
+        outputs = next(taken)
         if step == recorded[len(recorder)]:
             log_time = np.log(learning_rate * step) if step else -np.inf
-            recorder.add(log_time, outputs, state)
+            recorder.add(log_time, state.outputs() if outputs is None else outputs, state)
     return recorder.finish(method)
 
 
-def walk_down(
-    net: TwoLayerNet, sample: Sample, state: TrainingState, *, learning_rate: float, steps: int
-) -> Iterator[FloatArray]:
+def descent_steps(
+    state: TrainingState,
+    *,
+    learning_rate: float,
+    steps: int,
+    rule: Rule | None = None,
+    loss: Loss | None = None,
+    rng: np.random.Generator | None = None,
+) -> Iterator[FloatArray | None]:
     """Yield the outputs after 0, 1, ..., `steps` steps; a step is taken when it is asked for.
 
     Paper: equation (1). `state` is what moves: look at it between two steps, or stop anywhere.
+    With mini-batches the outputs of all points are not computed, and None is yielded.
     """
-    targets = net.targets(sample)
+    rule = rule or GradientDescent()
+    loss = state.net.default_loss if loss is None else loss
+    targets = loss.targets(state.net, state.sample)
+    batches = _batches(rule.batch, len(state.sample), rng)
+    kept = rule.init(state.parameters)
     for step in range(steps + 1):
+        batch = next(batches)
         with np.errstate(over="ignore", invalid="ignore"):  # found below, with a better message
-            outputs = state.outputs()
+            outputs = state.outputs(batch)
         if not np.isfinite(outputs).all():
             raise InputError(
                 f"the loss became infinite or NaN at step {step} of {steps} because "
                 f"learning_rate is too large for points and weights of this size; "
                 f"got learning_rate={learning_rate!r}."
             )
-        yield outputs
-        if step < steps:
-            with np.errstate(over="ignore", invalid="ignore"):
-                state.step(net.residuals(outputs, targets), learning_rate / len(sample))
+        yield outputs if isinstance(batch, slice) else None
+        if step == steps:
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            wanted = targets[..., batch]
+            gradients = state.gradients(loss.residuals(outputs, wanted), batch)
+            ahead = rule.lookahead(gradients)
+            if ahead is not None:
+                there = state.moved(ahead)
+                gradients = there.gradients(loss.residuals(there.outputs(batch), wanted), batch)
+            updates, kept = rule.update(gradients, kept, state.parameters, learning_rate)
+            state.apply(updates)
+
+
+def _batches(size: int | None, points: int, rng: Any) -> Iterator[Batch]:
+    """Yield the points of each step; all of them, or epochs of random batches."""
+    if size is None or size >= points:
+        while True:
+            yield ALL_POINTS
+    generator = checks.generator(rng)  # batches are random
+    while True:
+        order: IntArray = generator.permutation(points)
+        for start in range(0, points - size + 1, size):
+            yield order[start : start + size]
+
+
+def _method(method: str, net: TwoLayerNet, sample: Sample, rule: Rule, steps: int) -> str:
+    if not rule.linear:
+        if method != "auto":
+            raise InputError(
+                f"method {method!r} needs a linear rule, because it computes coefficients; "
+                f"got {rule!r}."
+            )
+        return "weights"
+    return cheaper_method(net, sample, steps) if method == "auto" else method
 
 
 def cheaper_method(net: TwoLayerNet, sample: Sample, steps: float) -> str:

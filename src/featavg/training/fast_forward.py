@@ -10,13 +10,15 @@ import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
-from featavg.networks.base import TwoLayerNet
+from featavg.networks.base import TwoLayerNet, refuse_smooth
+from featavg.networks.loss import Loss
 from featavg.progress import ProgressReporter
 from featavg.training.descent import cheaper_method
-from featavg.training.state import TrainingState, new_state
-from featavg.training.trajectory import Recorder, Trajectory, check_pair
+from featavg.training.rule import GradientDescent
+from featavg.training.state import CoefficientState, TrainingState, check_pair, new_state
+from featavg.training.trajectory import Recorder, Trajectory
 
 _USUAL_STEPS = 1000  # what a run takes, to choose the cheaper method
 _PROGRESS_PARTS = 1000
@@ -31,11 +33,12 @@ def fast_forward(
     *,
     learning_rate: float,
     steps: float,
+    loss: Loss | None = None,
     tolerance: float = 0.02,
     record: int | Sequence[float] = 50,
     progress: bool = False,
 ) -> Trajectory:
-    r"""Train as `descend` does, over as many steps as you like.
+    r"""Train by gradient descent as `descend` does, over as many steps as you like.
 
     Paper: equation (1), at the learning rates and horizons of Theorems 4.5 and 4.7.
 
@@ -51,14 +54,17 @@ def fast_forward(
 
     Parameters
     ----------
-    net : BinaryNet, MultiClassNet or PolynomialNet
-        Where to start; a `PolynomialNet` only with a fixed second layer and power 1.
+    net : BinaryNet or MultiClassNet
+        Where to start; with a piecewise linear activation and a fixed second layer.
     sample : Sample
         The training points.
     learning_rate : float
         :math:`\eta`.
     steps : float or int
         :math:`T`; whole numbers of any size.
+    loss : Loss, optional
+        What is lowered; the network's own by default. Of the others `Exponential` and
+        `CoarseCrossEntropy` can be fast-forwarded.
     tolerance : float
         How far a pre-activation may move in one go; halving it halves the error.
     record : int or sequence of float
@@ -80,17 +86,13 @@ def fast_forward(
     tolerance = checks.scale("tolerance", tolerance)
     goals = math.log(learning_rate) + _log_steps(record, steps)
     check_pair(net, sample)
-    if not net.moves_along_points:
-        raise InputError(
-            "fast_forward needs a fixed second layer and power 1, because only then many steps of "
-            f"gradient descent are nearly one long one; use descend; got {net!r}."
-        )
+    loss = net.default_loss if loss is None else loss
+    check_leaps(net, loss)
     method = cheaper_method(net, sample, _USUAL_STEPS)
-    recorder = Recorder(net, sample, learning_rate)
-    with np.errstate(over="ignore", invalid="ignore"):  # found on the way, with a better message
-        state = new_state(method, net, sample)
-    leaps = leap_down(
-        net, sample, state, learning_rate=learning_rate, goals=goals, tolerance=tolerance
+    recorder = Recorder(net, sample, learning_rate, loss, GradientDescent())
+    state = new_state(method, net, sample)
+    leaps = fast_forward_steps(
+        state, learning_rate=learning_rate, goals=goals, tolerance=tolerance, loss=loss
     )
     with ProgressReporter("fast forward", _PROGRESS_PARTS, enabled=progress) as reporter:
         for log_time, outputs in leaps:
@@ -100,14 +102,28 @@ def fast_forward(
     return recorder.finish(f"fast-forward, {method}")
 
 
-def leap_down(
-    net: TwoLayerNet,
-    sample: Sample,
+def check_leaps(net: TwoLayerNet, loss: Loss) -> None:
+    """Refuse a network or a loss for which many steps are not nearly one long one."""
+    refuse_smooth(net.activation, "fast_forward")
+    if net.trains_second_layer:
+        raise InputError(
+            "fast_forward needs a fixed second layer, because only then many steps of gradient "
+            f"descent are nearly one long one; use descend; got {net!r}."
+        )
+    if not loss.log_lipschitz:
+        raise InputError(
+            "fast_forward needs a loss whose residuals change by a factor where outputs change by "
+            f"a number; use descend; got {loss!r}."
+        )
+
+
+def fast_forward_steps(
     state: TrainingState,
     *,
     learning_rate: float,
     goals: FloatArray,
     tolerance: float,
+    loss: Loss | None = None,
 ) -> Iterator[tuple[float, FloatArray]]:
     r"""Yield the logarithm of :math:`\eta t` and the outputs after every long step.
 
@@ -115,14 +131,19 @@ def leap_down(
 
     Parameters
     ----------
-    net, sample, learning_rate, tolerance
-        As for `fast_forward`.
     state : TrainingState
         Where the first of the goals has been reached already.
+    learning_rate, tolerance, loss
+        As for `fast_forward`.
     goals : array of shape (times,)
         Increasing logarithms of :math:`\eta t`, each of which is met exactly; the last is the end.
     """
-    targets = net.targets(sample)
+    if not isinstance(state, CoefficientState):
+        raise InputError("fast_forward needs a state on coefficients, as linear rules have it.")
+    net, sample = state.net, state.sample
+    loss = net.default_loss if loss is None else loss
+    check_leaps(net, loss)
+    targets = loss.targets(net, sample)
     log_rate, log_time, reached = math.log(learning_rate), float(goals[0]), 0
     while True:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
@@ -138,11 +159,11 @@ def leap_down(
             return
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             # every point's pull, relative to the strongest, exp(strongest)
-            log_pull = net.log_residuals(outputs, targets).astype(np.float64)
+            log_pull = loss.log_pulls(outputs, targets).astype(np.float64)
             strongest = float(log_pull.max())
             pull = np.exp(log_pull - strongest).astype(outputs.dtype)
-            direction = state.A.T @ (net.residual_direction(outputs, targets) * pull)
-            direction *= state.Z >= 0
+            direction = state.A.T @ (loss.directions(outputs, targets) * pull)
+            direction *= net.activation.slope(state.Z)
             direction /= len(sample)
             velocity = state.change(direction)
             # in units of time in which the strongest pull is 1
@@ -153,7 +174,7 @@ def leap_down(
                 log_go, log_time = left, float(goals[reached])
             else:
                 log_time = float(np.logaddexp(log_time, log_go - strongest))
-            state.add(math.exp(log_go) * direction, math.exp(log_go) * velocity)
+            state.flow(math.exp(log_go) * direction, math.exp(log_go) * velocity)
 
 
 def _longest_step(Z: FloatArray, velocity: FloatArray, tolerance: float) -> float:

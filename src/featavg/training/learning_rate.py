@@ -5,39 +5,43 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
-from featavg.networks.base import TwoLayerNet
-from featavg.networks.binary import BinaryNet
-from featavg.networks.multiclass import MultiClassNet
+from featavg.networks.base import TwoLayerNet, refuse_smooth
+from featavg.networks.loss import Loss
 
 
-def stable_learning_rate(net: TwoLayerNet, sample: Sample) -> float:
+def stable_learning_rate(net: TwoLayerNet, sample: Sample, loss: Loss | None = None) -> float:
     r"""Return a learning rate at which gradient descent is stable on these points.
 
     Paper: none, an extension; the paper chooses :math:`\eta` for points of norm :math:`\sqrt d`.
 
     While no activation changes, the outputs are linear in the weights, and the curvature of the
-    mean loss is at most :math:`L = c\,\|A\|^2 \lambda_{\max}(K)/n` with the Gram matrix K of the
-    points (+1 where biases are trained) and c the largest curvature of the loss: 1/4 of the
-    logistic loss (where :math:`\|A\|^2 = 2/m`), 1/2 of the cross-entropy (where it is
-    :math:`1/h`). The rate is
+    mean loss is at most :math:`L = c\,\|A\|^2 s^2 \lambda_{\max}(K)/n` with the Gram matrix K of
+    the points (+1 where biases are trained), s the largest slope of the activation and c the
+    largest curvature of the loss: 1/4 of the logistic loss (where :math:`\|A\|^2 = 2/m`), 1/2 of
+    the cross-entropy (where it is :math:`1/h`). The rate is 1/L, half of what would make it
+    oscillate; for the paper's networks
 
-    .. math:: 1/L = \frac{2 \cdot \text{width}}{\lambda_{\max}(K)/n},
+    .. math:: 1/L = \frac{2 \cdot \text{width}}{\lambda_{\max}(K)/n}.
 
-    half of what would make it oscillate. Cost: n·d·min(n, d), once.
+    Cost: n·d·min(n, d), once.
 
     Examples
     --------
-    >>> from featavg import MultiCluster
+    >>> from featavg import MultiClassNet, MultiCluster
     >>> rng = np.random.default_rng(0)
     >>> train = MultiCluster(clusters=4, dim=400).sample(100, rng=rng)
     >>> net = MultiClassNet.init(train, width=1, weight_scale=1e-5, rng=rng)
     >>> round(stable_learning_rate(net, train), 4)
     0.0143
     """
-    if not isinstance(net, BinaryNet | MultiClassNet):
-        raise InputError(f"net must be a BinaryNet or a MultiClassNet; got {net!r}.")
+    loss = net.default_loss if loss is None else loss
+    slope = max(map(abs, refuse_smooth(net.activation, "stable_learning_rate")))
+    if net.trains_second_layer:
+        raise InputError(f"stable_learning_rate needs a fixed second layer; got {net!r}.")
+    if loss.curvature is None:
+        raise InputError(f"stable_learning_rate needs a loss of bounded curvature; got {loss!r}.")
     x = sample.x
     if net.has_biases:
         x = np.column_stack([x, np.ones(len(x), x.dtype)])
@@ -46,4 +50,6 @@ def stable_learning_rate(net: TwoLayerNet, sample: Sample) -> float:
     largest = float(eigvalsh(small.astype(np.float64), subset_by_index=[last, last])[0]) / len(x)
     if not largest > 0:
         raise InputError("sample must have a point that is not zero.")
-    return 2 * net.width / largest
+    # each neuron has one output, so the rows of A are orthogonal
+    squared_norm = float(np.square(net.second_layer, dtype=np.float64).sum(axis=1).max())
+    return 1 / (loss.curvature * squared_norm * slope**2) / largest

@@ -1,124 +1,317 @@
-"""What training keeps from step to step: coefficients and pre-activations, not weights."""
+"""What training moves: coefficients and pre-activations, or the weights themselves."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from featavg.arrays import FloatArray
-from featavg.data.sample import Sample
-from featavg.networks.base import TwoLayerNet
-from featavg.networks.polynomial import PolynomialNet, polynomial, polynomial_slopes
+from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.data.law import Sample
+from featavg.errors import InputError
+from featavg.networks.base import TwoLayerNet, hidden_values, positive_column
+from featavg.training.rule import Parameters
 
 Product = Callable[[FloatArray], FloatArray]
 """Multiplies by X Xᵀ from the right."""
 
+Batch = IntArray | slice
+"""Which points a gradient is taken over."""
 
-class TrainingState:
-    r"""The state of networks that only ever add multiples of the points to their weights.
+ALL_POINTS = slice(None)
 
-    Paper: Lemma 5.1, :math:`w_r = w_r^{(0)} + \sum_i C_{r,i} x_i`.
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    r"""The trained parameters at one time.
 
     Attributes
     ----------
-    C, Z : arrays of shape (neurons, points)
-        The coefficients and the pre-activations.
-    kept : array of shape (neurons,)
-        The factor of the initial weight: 1.
-    outer : array of shape (neurons,)
-        The entry of each neuron in the second layer.
+    active : bool array of shape (neurons, points)
+        Where a pre-activation is >= 0.
+    coefficients, initial_share : arrays of shape (neurons, points) and (neurons,), or None
+        C and s with :math:`w_r = s_r w_r^{(0)} + \sum_i C_{r,i} x_i`, where training is computed
+        on these.
+    weights : array of shape (neurons, coordinates), or None
+        The weights, where it is not.
+    biases, second_layer : arrays of shape (neurons,)
+        The other parameters, trained or not.
+    """
+
+    active: BoolArray
+    coefficients: FloatArray | None
+    initial_share: FloatArray | None
+    weights: FloatArray | None
+    biases: FloatArray
+    second_layer: FloatArray
+
+    def rebuild(self, initial: TwoLayerNet, sample: Sample) -> TwoLayerNet:
+        """Return the network with these parameters, given where training started."""
+        weights = self.weights
+        if weights is None:
+            assert self.coefficients is not None  # noqa: S101  one of the two is there
+            assert self.initial_share is not None  # noqa: S101
+            weights = self.initial_share[:, None] * initial.weights + self.coefficients @ sample.x
+        outer = self.second_layer if initial.trains_second_layer else None
+        return initial.with_parameters(weights, self.biases, outer)
+
+
+class TrainingState(ABC):
+    """The parameters of a network in training, and the training points as it sees them.
+
+    Attributes
+    ----------
+    Z : array of shape (neurons, points)
+        The pre-activations.
+    A : array of shape (outputs, neurons)
+        The second layer.
+    parameters : dict of arrays
+        What a rule moves, by name; see `Parameters`.
+    """
+
+    Z: FloatArray
+    parameters: dict[str, FloatArray]
+
+    def __init__(self, net: TwoLayerNet, sample: Sample) -> None:
+        kind = sample.x.dtype
+        self.net, self.sample = net, sample
+        self.A: FloatArray = net.second_layer.astype(kind)
+        self.Z = net.preactivations(sample.x).astype(kind)
+        self.parameters = {}
+        if net.has_biases:
+            self.parameters["biases"] = net.biases.astype(kind)
+        if net.trains_second_layer:
+            self.parameters["second_layer"] = self.A[0].copy()
+
+    @property
+    def biases(self) -> FloatArray:
+        """The biases, trained or not, shape (neurons,)."""
+        return self.parameters.get("biases", self.net.biases)
+
+    @property
+    @abstractmethod
+    def squared_norms(self) -> FloatArray:
+        """The squared norms of the weights, shape (neurons,)."""
+
+    @abstractmethod
+    def snapshot(self) -> Snapshot:
+        """Return the parameters as they are now."""
+
+    @abstractmethod
+    def apply(self, updates: Parameters) -> None:
+        """Add to the parameters."""
+
+    @abstractmethod
+    def _weight_gradient(self, pull: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
+        """Return -Σ pull x plus `shrink` times the weight of each neuron."""
+
+    def hidden(self, batch: Batch = ALL_POINTS) -> FloatArray:
+        """Return what the neurons say at the points of a batch."""
+        return hidden_values(self.net.activation, self.Z[:, batch], self._divisors())
+
+    def outputs(self, batch: Batch = ALL_POINTS) -> FloatArray:
+        """Return the outputs at the points of a batch, shape (outputs, points)."""
+        return self.A @ self.hidden(batch)
+
+    def gradients(self, residuals: FloatArray, batch: Batch = ALL_POINTS) -> Parameters:
+        r"""Return the gradient of the mean loss over a batch.
+
+        With residuals R, minus the derivative of the losses by the outputs, the pull of point i on
+        neuron r is :math:`P_{r,i} = \frac1B (A^\top R)_{r,i}\,\varphi'(Z_{r,i})`, and the
+        gradients of weights, biases and second layer are :math:`-\sum_i P_{r,i} x_i`,
+        :math:`-\sum_i P_{r,i}` and :math:`-\frac1B \sum_i R_i h_{r,i}`.
+
+        A normalized neuron, :math:`\|w\|\varphi(u)` with :math:`u = z/\|w\|`, also has the
+        derivative :math:`\varphi(u) - u\varphi'(u)` by its norm, which is along its weight.
+        """
+        activation, divisors = self.net.activation, self._divisors()
+        Z = self.Z[:, batch]
+        size = residuals.shape[1]
+        signal = self.A.T @ residuals
+        if divisors is None:
+            signal *= activation.slope(Z)
+            shrink: Any = 0.0
+        else:
+            u = Z / divisors
+            slope = activation.slope(u)
+            by_norm = (signal * (activation.value(u) - u * slope)).sum(axis=1)
+            shrink = -by_norm / (size * divisors[:, 0])
+            signal *= slope
+        signal /= size
+        gradients = {"weights": self._weight_gradient(signal, batch, shrink)}
+        if "biases" in self.parameters:
+            gradients["biases"] = -signal.sum(axis=1)
+        if "second_layer" in self.parameters:
+            gradients["second_layer"] = -(self.hidden(batch) @ residuals[0]) / size
+        return gradients
+
+    def moved(self, step: Parameters) -> TrainingState:
+        """Return the state after a step, and leave this one as it is."""
+        other = copy(self)
+        other.parameters = dict(self.parameters)
+        other.apply(step)
+        return other
+
+    def _divisors(self) -> FloatArray | None:
+        """Return the norms to divide by, as a column, where neurons are normalized."""
+        if not self.net.activation.normalized:
+            return None
+        return positive_column(np.sqrt(np.maximum(self.squared_norms, 0)))
+
+    def _apply_to_others(self, updates: Parameters) -> None:
+        for name in ("biases", "second_layer"):
+            if name in updates:
+                self.parameters[name] = self.parameters[name] + updates[name]
+        if "second_layer" in updates:
+            self.A = self.parameters["second_layer"][None, :]
+
+    def _outer(self) -> FloatArray:
+        """Return the entry of each neuron in the second layer; every neuron has one output."""
+        return self.A.sum(axis=0)
+
+
+class CoefficientState(TrainingState):
+    r"""The state of training by linear rules, which only add multiples of points to weights.
+
+    Paper: Lemma 5.1, :math:`w_r = s_r w_r^{(0)} + \sum_i C_{r,i} x_i` with s = 1.
+
+    The weight of neuron r has the coordinates :math:`(C_{r,1}, \dots, C_{r,n}, s_r)` in the basis
+    :math:`x_1, \dots, x_n, w_r^{(0)}`; a linear rule moves these as it would move weights.
     """
 
     def __init__(self, net: TwoLayerNet, sample: Sample, product: Product) -> None:
-        kind = sample.x.dtype
-        self.Z: FloatArray = net.preactivations(sample.x).astype(kind)
-        self.C: FloatArray = np.zeros_like(self.Z)
-        self.kept: FloatArray = np.ones(len(self.Z), kind)
-        self.A: FloatArray = net.second_layer.astype(kind)
-        self._product, self._has_biases = product, net.has_biases
+        super().__init__(net, sample)
+        self._product = product
+        coordinates = np.zeros((len(self.Z), len(sample) + 1), sample.x.dtype)
+        coordinates[:, -1] = 1
+        self.parameters = {"weights": coordinates, **self.parameters}
+        # the pre-activations of the initial weights, needed only once their share changes
+        self._start: FloatArray | None = None
 
     @property
-    def outer(self) -> FloatArray:
-        """The entry of each neuron in the second layer; every neuron has one output."""
-        return self.A.sum(axis=0)
+    def coefficients(self) -> FloatArray:
+        """C, shape (neurons, points)."""
+        return self.parameters["weights"][:, :-1]
 
-    def outputs(self) -> FloatArray:
-        """Return the outputs at the training points, shape (outputs, points)."""
-        return self.A @ np.maximum(self.Z, 0)
+    @property
+    def initial_share(self) -> FloatArray:
+        """s, the factor of the initial weights, shape (neurons,)."""
+        return self.parameters["weights"][:, -1]
 
-    def step(self, residuals: FloatArray, rate: float) -> None:
-        """Take a step of gradient descent, `rate` being the learning rate over n."""
-        update = self.A.T @ residuals
-        update *= self.Z >= 0
-        update *= rate
-        self.add(update, self.change(update))
+    @property
+    def squared_norms(self) -> FloatArray:
+        r"""The squared norms, :math:`\sum_i C_i \langle w + s w_0, x_i\rangle + s^2\|w_0\|^2`."""
+        C, s, start = self.coefficients, self.initial_share, self._initial_products()
+        along = (C * (self.Z - self.biases[:, None] + s[:, None] * start)).sum(axis=1)
+        return along + np.square(s * self.net.norms)
 
-    def change(self, update: FloatArray) -> FloatArray:
-        """Return what adding `update` to C adds to Z."""
-        change = self._product(update)
-        if self._has_biases:  # the same as a Gram matrix with 1 added to each entry
-            change += update.sum(axis=1, keepdims=True)
+    def _initial_products(self) -> FloatArray:
+        if self._start is None:
+            self._start = (self.net.weights @ self.sample.x.T).astype(self.Z.dtype)
+        return self._start
+
+    def _weight_gradient(self, pull: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
+        gradient = np.zeros_like(self.parameters["weights"])
+        gradient[:, :-1][:, batch] = -pull
+        if np.any(shrink):
+            gradient += shrink[:, None] * self.parameters["weights"]
+        return gradient
+
+    def apply(self, updates: Parameters) -> None:
+        """Add to the parameters, and to the pre-activations what follows."""
+        step = updates["weights"]
+        change = self._product(step[:, :-1])
+        if step[:, -1].any():
+            change += step[:, -1:] * self._initial_products()
+        if "biases" in updates:
+            change += updates["biases"][:, None]
+        self.add(step, change)
+        self._apply_to_others(updates)
+
+    def change(self, step: FloatArray) -> FloatArray:
+        """Return what adding `step` to C, by gradient flow, adds to Z."""
+        change = self._product(step)
+        if "biases" in self.parameters:  # the same as a Gram matrix with 1 added to each entry
+            change += step.sum(axis=1, keepdims=True)
         return change
 
-    def add(self, update: FloatArray, change: FloatArray) -> None:
-        """Add to C, and to Z what follows."""
-        self.C += update
+    def flow(self, step: FloatArray, change: FloatArray) -> None:
+        """Add to C, and to biases and Z what follows; see `change`."""
+        self.coefficients[...] += step
+        self.Z += change
+        if "biases" in self.parameters:
+            self.parameters["biases"] = self.parameters["biases"] + step.sum(axis=1)
+
+    def add(self, step: FloatArray, change: FloatArray) -> None:
+        """Add to the coordinates, and to Z what follows."""
+        self.parameters["weights"] += step
         self.Z += change
 
+    def snapshot(self) -> Snapshot:
+        """Return the parameters as they are now."""
+        return Snapshot(
+            active=self.Z >= 0,
+            coefficients=self.coefficients.copy(),
+            initial_share=self.initial_share.copy(),
+            weights=None,
+            biases=self.biases.copy(),
+            second_layer=self._outer(),
+        )
 
-class PolynomialState(TrainingState):
-    r"""The state of a `PolynomialNet`: also the second layer, and how much is left of the start.
 
-    Paper: none, an extension of Lemma 5.1.
+class WeightState(TrainingState):
+    """The state of training by any rule: the weights themselves."""
 
-    With :math:`h_{r,i} = \mathrm{relu}(Z_{r,i})^p / \|w_r\|^{p-1}` and the residuals
-    :math:`R_i`, minus the derivative of the losses by the output, a step of gradient descent is
-
-    .. math:: a_r \leftarrow a_r + \tfrac\eta n \sum_i R_i h_{r,i}, \qquad
-              w_r \leftarrow (1 - \kappa_r) w_r + \sum_i G_{r,i} x_i
-
-    with :math:`G = \frac\eta n a_r R_i\, p\,\mathrm{relu}(Z_{r,i})^{p-1}/\|w_r\|^{p-1}` and
-    :math:`\kappa_r = \frac\eta n (p-1) a_r \sum_i R_i h_{r,i} / \|w_r\|^2`, which comes from
-    the norm in the denominator. So :math:`w_r = s_r w_r^{(0)} + \sum_i C_{r,i} x_i` stays exact,
-    and the norms follow from
-    :math:`\|w'\|^2 = (1-\kappa)^2\|w\|^2 + 2(1-\kappa)\langle G, Z\rangle + \langle G, GK\rangle`.
-    """
-
-    def __init__(self, net: PolynomialNet, sample: Sample, product: Product) -> None:
-        super().__init__(net, sample, product)
-        self._power, self._train_second_layer = net.power, net.train_second_layer
-        self._squares: FloatArray = np.square(net.norms).astype(sample.x.dtype)
+    def __init__(self, net: TwoLayerNet, sample: Sample) -> None:
+        super().__init__(net, sample)
+        weights: FloatArray = net.weights.astype(sample.x.dtype)
+        self.parameters = {"weights": weights, **self.parameters}
 
     @property
-    def norms(self) -> FloatArray:
-        """The norms of the weights, shape (neurons,)."""
-        return np.sqrt(np.maximum(self._squares, 0))
+    def squared_norms(self) -> FloatArray:
+        """The squared norms of the weights, shape (neurons,)."""
+        return np.square(self.parameters["weights"]).sum(axis=1)
 
-    def outputs(self) -> FloatArray:
-        """Return the output at the training points, shape (1, points)."""
-        return self.A @ polynomial(self.Z, self.norms, self._power)
+    def _weight_gradient(self, pull: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
+        gradient: FloatArray = -(pull @ self.sample.x[batch])
+        if np.any(shrink):
+            gradient += shrink[:, None] * self.parameters["weights"]
+        return gradient
 
-    def step(self, residuals: FloatArray, rate: float) -> None:
-        """Take a step of gradient descent, `rate` being the learning rate over n."""
-        norms, a = self.norms, self.A[0]
-        pull = rate * (polynomial(self.Z, norms, self._power) @ residuals[0])
-        G = (rate * a)[:, None] * residuals * polynomial_slopes(self.Z, norms, self._power)
-        squares = np.where(self._squares > 0, self._squares, 1)
-        left = 1 - (self._power - 1) * a * pull / squares
-        change = self.change(G)
-        along = (G * self.Z).sum(axis=1)
-        self._squares = left * left * self._squares + 2 * left * along + (G * change).sum(axis=1)
-        self.kept *= left
-        self.C *= left[:, None]
-        self.Z *= left[:, None]
-        self.add(G, change)
-        if self._train_second_layer:
-            self.A = (a + pull)[None, :]
+    def apply(self, updates: Parameters) -> None:
+        """Add to the parameters, and compute the pre-activations anew."""
+        self.parameters["weights"] = self.parameters["weights"] + updates["weights"]
+        self._apply_to_others(updates)
+        # the tall matrix first: BLAS is faster so
+        products = (self.sample.x @ self.parameters["weights"].T).T
+        self.Z = products + self.biases[:, None].astype(products.dtype)
+
+    def snapshot(self) -> Snapshot:
+        """Return the parameters as they are now."""
+        return Snapshot(
+            active=self.Z >= 0,
+            coefficients=None,
+            initial_share=None,
+            weights=self.parameters["weights"].copy(),
+            biases=self.biases.copy(),
+            second_layer=self._outer(),
+        )
 
 
 def new_state(method: str, net: TwoLayerNet, sample: Sample) -> TrainingState:
-    """Return the state at the start of training, with "dual" or "primal" products."""
+    """Return the state at the start of training: on coefficients, or "weights"."""
+    with np.errstate(over="ignore", invalid="ignore"):  # training finds what overflows
+        if method == "weights":
+            return WeightState(net, sample)
+        return CoefficientState(net, sample, _products(method, sample))
+
+
+def _products(method: str, sample: Sample) -> Product:
+    """Return the product with X Xᵀ, by the Gram matrix ("dual") or by the points ("primal")."""
 
     def dual(update: FloatArray) -> FloatArray:
         return update @ sample.gram
@@ -126,7 +319,12 @@ def new_state(method: str, net: TwoLayerNet, sample: Sample) -> TrainingState:
     def primal(update: FloatArray) -> FloatArray:
         return (sample.x @ (update @ sample.x).T).T  # the tall matrix first: BLAS is faster so
 
-    product = dual if method == "dual" else primal
-    if isinstance(net, PolynomialNet) and not net.moves_along_points:
-        return PolynomialState(net, sample, product)
-    return TrainingState(net, sample, product)
+    return dual if method == "dual" else primal
+
+
+def check_pair(net: TwoLayerNet, sample: Sample) -> None:
+    """Refuse a network and a sample that do not fit each other."""
+    if net.dim != sample.x.shape[1]:
+        raise InputError(
+            f"net and sample must have the same coordinates; got {net.dim} and {sample.x.shape[1]}."
+        )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
-from featavg.networks.polynomial import PolynomialNet
-from featavg.training.state import TrainingState
+from featavg.networks.loss import Loss
+from featavg.training.rule import GradientDescent, Rule
+from featavg.training.state import Snapshot, TrainingState
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,34 +24,33 @@ class Trajectory:
 
     Paper: :math:`\theta^{(t)}` and the coefficients of Lemmas 5.1 and 5.2.
 
-    The state of training is the matrix C with
+    Linear rules, such as gradient descent, move the matrix C with
     :math:`w_r^{(t)} = s_r^{(t)} w_r^{(0)} + \sum_i C^{(t)}_{r,i} x_i`, from which the coefficients
-    of the paper follow exactly; :math:`s = 1` for the paper's learners.
+    of the paper follow exactly; :math:`s = 1` for gradient descent of the paper's learners. Other
+    rules move the weights, and feature coefficients are projections; see `exact_coefficients`.
 
     Attributes
     ----------
-    net : BinaryNet, MultiClassNet or PolynomialNet
+    net : BinaryNet or MultiClassNet
         The network at the end.
-    initial_net : BinaryNet, MultiClassNet or PolynomialNet
+    initial_net : BinaryNet or MultiClassNet
         The network at the start.
     sample : Sample
         What it was trained on.
     learning_rate : float
         :math:`\eta`.
+    loss_function : Loss
+        What was lowered.
+    rule : Rule
+        By which rule.
     log_times : array of shape (times,)
         The natural logarithms of the recorded times :math:`\eta t`; minus infinity at the start.
     log_loss : array of shape (times,)
         The natural logarithm of the mean loss, which may be far below what a float can hold.
     margins : array of shape (times, points)
         y f(x), or for a multi-class network f of the own class minus the largest other.
-    active : bool array of shape (times, neurons, points)
-        The activation sets: where a pre-activation is >= 0.
-    dual : array of shape (times, neurons, points)
-        C.
-    kept : array of shape (times, neurons)
-        s, how much is left of the initial weights: 1 but for a `PolynomialNet`.
-    outer : array of shape (times, neurons)
-        The entry of each neuron in the second layer, which only a `PolynomialNet` can train.
+    snapshots : tuple of Snapshot
+        The trained parameters at each time.
     method : str
         How the steps were computed.
     """
@@ -58,18 +59,18 @@ class Trajectory:
     initial_net: TwoLayerNet
     sample: Sample
     learning_rate: float
+    loss_function: Loss
+    rule: Rule
     log_times: FloatArray
     log_loss: FloatArray
     margins: FloatArray
-    active: BoolArray
-    dual: FloatArray
-    kept: FloatArray
-    outer: FloatArray
+    snapshots: tuple[Snapshot, ...]
     method: str
 
     def __repr__(self) -> str:
+        rule = "" if self.rule == GradientDescent() else f" by {self.rule!r}"
         return (
-            f"Trajectory({_number(self.log_steps[-1])} steps of {self.learning_rate:g}, "
+            f"Trajectory({_number(self.log_steps[-1])} steps of {self.learning_rate:g}{rule}, "
             f"{len(self.log_times)} recorded, loss {_number(self.log_loss[0])} -> "
             f"{_number(self.log_loss[-1])})"
         )
@@ -96,95 +97,105 @@ class Trajectory:
         return _exp(self.log_loss)
 
     @property
+    def active(self) -> BoolArray:
+        """The activation sets, where a pre-activation is >= 0: (times, neurons, points)."""
+        return np.stack([snapshot.active for snapshot in self.snapshots])
+
+    @property
+    def biases(self) -> FloatArray:
+        """The biases, shape (times, neurons)."""
+        return np.stack([snapshot.biases for snapshot in self.snapshots])
+
+    @property
+    def exact_coefficients(self) -> bool:
+        """Whether coefficients are exact, because the rule only adds multiples of the points."""
+        return self.rule.linear
+
+    @property
+    def point_coefficients(self) -> FloatArray:
+        """The matrix C at each time, shape (times, neurons, points); only where it is exact."""
+        if not self.exact_coefficients:
+            raise InputError(
+                "coefficients of the points need a linear rule, which only adds multiples of them "
+                f"to the weights; got {self.rule!r}."
+            )
+        return np.stack([cast(FloatArray, snapshot.coefficients) for snapshot in self.snapshots])
+
+    @property
     def feature_coefficients(self) -> FloatArray:
         r"""The coefficients :math:`\lambda_{r,j}` of Lemma 5.1, shape (times, neurons, clusters).
 
-        :math:`\lambda_{r,j} = \alpha \|\mu_j\|^2 \sum_{i \in I_j} C_{r,i}`.
+        :math:`\lambda_{r,j} = \alpha \|\mu_j\|^2 \sum_{i \in I_j} C_{r,i}`. Where they are not
+        exact: :math:`\|\mu_j\|^2` times the coordinate of :math:`w - w^{(0)}` along
+        :math:`\mu_j` in its projection onto the span of the centres.
         """
-        return self._summed_by_cluster(self.dual)
+        return np.stack([self.feature_coefficients_at(i) for i in range(len(self.snapshots))])
 
     def feature_coefficients_at(self, index: int) -> FloatArray:
         """Return the feature coefficients at one recorded time, shape (neurons, clusters)."""
-        return self._summed_by_cluster(self.dual[index])
-
-    def _summed_by_cluster(self, dual: FloatArray) -> FloatArray:
-        law = self.sample.law
-        members = np.eye(law.clusters, dtype=dual.dtype)[self.sample.cluster]
-        squared_norms = np.square(self.sample.centers).sum(axis=1)
-        return (dual @ members) * (law.signal * squared_norms)
+        law, centers = self.sample.law, self.sample.centers
+        squared_norms = np.square(centers).sum(axis=1)
+        snapshot = self.snapshots[index]
+        if snapshot.coefficients is not None:
+            members = np.eye(law.clusters, dtype=centers.dtype)[self.sample.cluster]
+            return (snapshot.coefficients @ members) * (law.signal * squared_norms)
+        moved = self.net_at(index).weights - self.initial_net.weights
+        return np.linalg.lstsq(centers.T, moved.T, rcond=None)[0].T * squared_norms
 
     @property
     def noise_coefficients(self) -> FloatArray:
         r"""The coefficients :math:`\sigma_{r,i}` of Lemma 5.1, shape (times, neurons, points).
 
-        :math:`\sigma_{r,i} = \sigma \|\xi_i\|^2 C_{r,i}`.
+        :math:`\sigma_{r,i} = \sigma \|\xi_i\|^2 C_{r,i}`; only where they are exact.
         """
-        return self.dual * (self.sample.law.noise * np.square(self.sample.noise_norms))
+        squares = self.sample.law.noise * np.square(self.sample.noise_norms)
+        return self.point_coefficients * squares
 
     def net_at(self, index: int) -> TwoLayerNet:
         """Return the network at the recorded time with this index."""
-        state = self.dual[index], self.kept[index], self.outer[index]
-        return network_of(self.initial_net, self.sample, *state)
+        return self.snapshots[index].rebuild(self.initial_net, self.sample)
 
 
 class Recorder:
     """Collects what is recorded on the way, and makes a `Trajectory` of it."""
 
-    def __init__(self, net: TwoLayerNet, sample: Sample, learning_rate: float) -> None:
+    def __init__(
+        self, net: TwoLayerNet, sample: Sample, learning_rate: float, loss: Loss, rule: Rule
+    ) -> None:
         self._net, self._sample, self._learning_rate = net, sample, learning_rate
-        self._targets = net.targets(sample)
+        self._loss, self._rule = loss, rule
+        self._targets = loss.targets(net, sample)
         self._log_times: list[float] = []
         self._log_loss: list[float] = []
-        self._arrays: list[tuple[FloatArray, BoolArray, FloatArray, FloatArray, FloatArray]] = []
+        self._margins: list[FloatArray] = []
+        self._snapshots: list[Snapshot] = []
 
     def __len__(self) -> int:
         return len(self._log_times)
 
     def add(self, log_time: float, outputs: FloatArray, state: TrainingState) -> None:
         """Record one time."""
-        log_losses = self._net.log_losses(outputs, self._targets).astype(np.float64)
-        largest = log_losses.max()
+        log_losses = self._loss.log_losses(outputs, self._targets).astype(np.float64)
         self._log_times.append(log_time)
-        self._log_loss.append(float(largest + np.log(np.exp(log_losses - largest).mean())))
-        margins, active = self._net.margins(outputs, self._targets), state.Z >= 0
-        self._arrays.append((margins, active, state.C.copy(), state.kept.copy(), state.outer))
+        self._log_loss.append(_log_mean_exp(log_losses))
+        self._margins.append(self._loss.margins(outputs, self._targets))
+        self._snapshots.append(state.snapshot())
 
     def finish(self, method: str) -> Trajectory:
         """Return all that was recorded; the last time is the end."""
-        margins, active, dual, kept, outer = (
-            np.stack(arrays) for arrays in zip(*self._arrays, strict=True)
-        )
         return Trajectory(
-            net=network_of(self._net, self._sample, dual[-1], kept[-1], outer[-1]),
+            net=self._snapshots[-1].rebuild(self._net, self._sample),
             initial_net=self._net,
             sample=self._sample,
             learning_rate=self._learning_rate,
+            loss_function=self._loss,
+            rule=self._rule,
             log_times=np.array(self._log_times),
             log_loss=np.array(self._log_loss),
-            margins=margins,
-            active=active,
-            dual=dual,
-            kept=kept,
-            outer=outer,
+            margins=np.stack(self._margins),
+            snapshots=tuple(self._snapshots),
             method=method,
         )
-
-
-def network_of(
-    initial: TwoLayerNet,
-    sample: Sample,
-    C: FloatArray,
-    kept: FloatArray | None = None,
-    outer: FloatArray | None = None,
-) -> TwoLayerNet:
-    """Return the network with w = s w(0) + Σ C x and, where there are biases, b = b(0) + Σ C.
-
-    Without `kept`, s = 1; without `outer`, the second layer is that of the start.
-    """
-    start = initial.weights if kept is None else kept[:, None] * initial.weights
-    biases = initial.biases + C.sum(axis=1) if initial.has_biases else initial.biases
-    net = initial.with_parameters(start + C @ sample.x, biases)
-    return net if outer is None or not isinstance(net, PolynomialNet) else net.with_outer(outer)
 
 
 def recorded_steps(record: int | Sequence[int], steps: int) -> IntArray:
@@ -212,12 +223,12 @@ def recorded_steps(record: int | Sequence[int], steps: int) -> IntArray:
     return np.unique(np.concatenate([[0], chosen[chosen <= steps], [steps]]))
 
 
-def check_pair(net: TwoLayerNet, sample: Sample) -> None:
-    """Refuse a network and a sample that do not fit each other."""
-    if net.dim != sample.x.shape[1]:
-        raise InputError(
-            f"net and sample must have the same coordinates; got {net.dim} and {sample.x.shape[1]}."
-        )
+def _log_mean_exp(logs: FloatArray) -> float:
+    """Return log(mean(exp(logs))); minus infinity where all are."""
+    largest = logs.max()
+    if not np.isfinite(largest):
+        return float(largest)
+    return float(largest + np.log(np.exp(logs - largest).mean()))
 
 
 def _exp(values: FloatArray) -> FloatArray:

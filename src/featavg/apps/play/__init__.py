@@ -1,4 +1,4 @@
-"""The playground: a page on which feature averaging happens before one's eyes.
+"""The playground: a web page on which both networks are trained step by step.
 
-`featavg play` starts it. The page asks this package's own engine for everything it shows.
+`featavg play` starts it. The engine of this package computes everything that the page shows.
 """

@@ -20,17 +20,17 @@ def add_parser(commands: Any) -> None:
     """Add `play` to the commands."""
     parser = commands.add_parser(
         "play",
-        help="open the playground: watch it happen in the browser",
+        help="open the playground in the browser",
         description=(
-            "Start the playground, a page on which to set everything, press train and watch: the "
-            "heat map forms, the coefficients grow, the exact robustness curve falls. It runs on "
+            "Start the playground: a page on which to change every setting, train both networks "
+            "and watch the heat map, the coefficients and the exact robustness curve. It runs on "
             "this machine alone: no request leaves it, and nothing is written. Ctrl-C ends it."
         ),
         epilog=(
             "Examples: featavg play; featavg play --port 9000 --no-open. For a class on the same "
             "network: featavg play --host 0.0.0.0, and give out the address of this machine; "
-            "there is no password. The address of the page holds the settings: share it. Needs "
-            "the extra: pip install 'featavg[play]'."
+            "there is no password. The address of the page holds the settings, so it can be "
+            "shared. Needs the extra: pip install 'featavg[play]'."
         ),
     )
     parser.add_argument(
@@ -69,7 +69,7 @@ def play(options: argparse.Namespace) -> int:
     address = _address(options.host, listening.getsockname()[1])
 
     class Announced(uvicorn.Server):
-        """Says where it is once it is there: from then on Ctrl-C is the server's to handle."""
+        """Print the address once the server has started: from then on it handles Ctrl-C."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -80,19 +80,19 @@ def play(options: argparse.Namespace) -> int:
                 threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            app.state.hall.close()  # or pages that train would be cut off, with a complaint
+            app.state.sessions.close()  # or uvicorn would report the pages that train as errors
             await super().shutdown(sockets)
 
     app = create_app(options.host)
     server = Announced(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
     with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[listening])  # closes everything and hands the signal on
+        server.run(sockets=[listening])  # raises KeyboardInterrupt after closing everything
     print("The playground is closed.", file=sys.stderr)
     return 0
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
-    """Return a socket that listens; without a port the usual one, or any that is free."""
+    """Return a listening socket, by default on the default port or else on any free one."""
     if port is not None and not 0 <= port <= 65535:
         raise InputError(f"port must be from 0 to 65535; got {port}.")
     tried = [DEFAULT_PORT, 0] if port is None else [port]
@@ -107,7 +107,7 @@ def _listen(host: str, port: int | None) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(where)
-            listening.listen()  # whoever comes from now on waits until the server is up
+            listening.listen()  # from now on, requests wait until the server is up
         except OSError as error:
             listening.close()
             if number != tried[-1]:
@@ -116,7 +116,7 @@ def _listen(host: str, port: int | None) -> socket.socket:
                 f"cannot listen on {host} port {number}: {(error.strerror or str(error)).lower()}."
             ) from error
         return listening
-    raise AssertionError("the last one either works or raises")
+    raise AssertionError("the last port either works or raises")
 
 
 def _address(host: str, port: int) -> str:
@@ -126,7 +126,7 @@ def _address(host: str, port: int) -> str:
 
 
 def _is_desktop() -> bool:
-    """Return whether a browser would open where somebody sees it."""
+    """Return whether somebody would see a browser that is opened here."""
     if not sys.stdout.isatty() or "SSH_CONNECTION" in os.environ:
         return False
     if sys.platform in ("darwin", "win32"):

@@ -1,26 +1,24 @@
-"""One network in training, a little at a time."""
+"""The training of one network in small portions."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from featavg.apps.play.pictures import rounded, slice_through, snapshot
-from featavg.apps.play.settings import TEST_POINTS, Settings
+from featavg.apps.play.settings import Settings
 from featavg.arrays import FloatArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
-from featavg.networks.binary import BinaryNet
-from featavg.networks.multiclass import MultiClassNet
 from featavg.robustness import Radii, exact_radii
-from featavg.training.descent import cheaper_method, walk_down
-from featavg.training.fast_forward import leap_down
+from featavg.training.descent import cheaper_method, descent_steps
+from featavg.training.fast_forward import fast_forward_steps
+from featavg.training.rule import GradientDescent
 from featavg.training.state import new_state
 from featavg.training.trajectory import Recorder, Trajectory
 
@@ -30,50 +28,13 @@ _COMPUTING = 60.0  # seconds that one training may compute
 _MEASURING = 6.0  # seconds that radii may take
 
 
-@dataclass(frozen=True)
-class Start:
-    """What training starts from: points, fresh points and one of the two networks."""
-
-    train: Sample
-    test: Sample
-    net: TwoLayerNet
-
-    @classmethod
-    def of(cls, settings: Settings, network: str) -> Start:
-        """Draw everything, from random streams of its own each.
-
-        Both networks are drawn whichever is wanted, so that each is the same with and without
-        the other, and their initial weights are independent.
-        """
-        data, coarse, fine, _ = np.random.default_rng(settings.seed).spawn(4)
-        train = settings.law.sample(
-            settings.samples,
-            rng=data,
-            coordinates="span" if settings.in_span else "ambient",
-            dtype=settings.dtype,
-            reserve=settings.reserve,
-        )
-        test = train.fresh(TEST_POINTS, rng=data)
-        scale = settings.weight_scale
-        binary = BinaryNet.init(
-            train,
-            width=settings.width,
-            weight_scale=scale,
-            bias_scale=settings.bias_scale,
-            rng=coarse,
-        )
-        # the argmax readout, because its radii are exact
-        multi = MultiClassNet.init(
-            train, width=settings.fine_width, weight_scale=scale, rng=fine, readout="argmax"
-        )
-        return cls(train, test, binary if network == "coarse" else multi)
-
-
 class NetworkRun:
-    r"""The training of one network, which goes on for a while whenever it is asked to.
+    """The training of one network, which is continued on request.
 
     Paper: equation (1). The steps are those of `featavg.descend` and `featavg.fast_forward`: the
     literal ones first, one position each, then one position for each goal of the fast-forward.
+    Both networks are drawn although one is trained, so that each is the same with and without the
+    other.
 
     Examples
     --------
@@ -86,34 +47,35 @@ class NetworkRun:
     """
 
     def __init__(self, settings: Settings, network: str) -> None:
-        self.settings, self.network = settings, network
-        self._start = Start.of(settings, network)
-        net, train = self._start.net, self._start.train
-        steps = settings.literal_steps + 1000 * bool(settings.goals)
-        with np.errstate(over="ignore", invalid="ignore"):  # found on the way
-            self._state = new_state(cheaper_method(net, train, steps), net, train)
+        drawn = settings.draw_networks(settings.seed, fewest_coordinates=True, dtype=settings.dtype)
+        self.settings, self.train, self.test = settings, drawn.train, drawn.test
+        # the argmax readout, because its radii are exact
+        self.initial_net: TwoLayerNet = (
+            drawn.coarse if network == "coarse" else drawn.fine.with_readout("argmax")
+        )
+        method = cheaper_method(self.initial_net, self.train, settings.expected_steps)
+        with np.errstate(over="ignore", invalid="ignore"):  # reported by the first step
+            self._state = new_state(method, self.initial_net, self.train)
         self.position = 0
         self.is_between = False
         self._computed = 0.0
         self._log_time = -math.inf
         self._outputs: FloatArray = np.empty(0)
-        self._walk = self._positions()
-        next(self._walk)
-        self._known: tuple[tuple[int, float], _Measured] | None = None
+        self._steps = self._all_steps()
+        next(self._steps)
+        self._radii: tuple[tuple[int, float], _RadiusSearch] | None = None
 
-    def _positions(self) -> Iterator[None]:
-        """Yield after every step, short or long, with the position where it is."""
-        settings, start, rate = self.settings, self._start, self.settings.learning_rate
-        literal = settings.literal_steps
-        walk = walk_down(start.net, start.train, self._state, learning_rate=rate, steps=literal)
-        for step, outputs in enumerate(walk):
+    def _all_steps(self) -> Iterator[None]:
+        """Yield after every step, short or long, with the position updated."""
+        rate, literal = self.settings.learning_rate, self.settings.literal
+        for step, outputs in enumerate(
+            descent_steps(self._state, learning_rate=rate, steps=literal)
+        ):
             self.position, self._outputs = step, outputs
             self._log_time = math.log(rate) + math.log(step) if step else -math.inf
             yield
-        goals = np.log([rate]) + np.log(np.array(settings.goals))
-        leaps = leap_down(
-            start.net,
-            start.train,
+        goals = np.log([rate]) + np.log(np.array(self.settings.goals))
+        leaps = fast_forward_steps(
             self._state,
             learning_rate=rate,
             goals=np.concatenate([[self._log_time], goals]),
@@ -126,11 +88,11 @@ class NetworkRun:
             yield
 
     def advance(self, until: int, *, seconds: float) -> None:
-        """Go on to the position `until`, but for no longer than about `seconds`."""
+        """Train up to the position `until`, but for no longer than about `seconds`."""
         start = time.monotonic()
         until = min(until, self.settings.end)
         while self.position < until and time.monotonic() - start < seconds:
-            next(self._walk)
+            next(self._steps)
         self._computed += time.monotonic() - start
         if self._computed > _COMPUTING and self.position < until:
             raise InputError(
@@ -139,39 +101,39 @@ class NetworkRun:
             )
 
     def _trajectory(self) -> Trajectory:
-        """Return a trajectory of this one moment."""
-        start = self._start
-        recorder = Recorder(start.net, start.train, self.settings.learning_rate)
+        """Return a trajectory of the present position alone."""
+        net, rate = self.initial_net, self.settings.learning_rate
+        recorder = Recorder(net, self.train, rate, net.default_loss, GradientDescent())
         recorder.add(self._log_time, self._outputs, self._state)
         return recorder.finish("playground")
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what the page shows of this moment, but for what takes long."""
-        return snapshot(self._trajectory(), self._start.test)
+        """Return what the page shows of the present position, without the radii."""
+        return snapshot(self._trajectory(), self.test)
 
     def measure(self, *, seconds: float) -> dict[str, Any]:
-        """Go on computing exact radii for about `seconds`; return all that are known so far."""
-        measured = self._measured()
-        measured.go_on(seconds)
-        return measured.summary()
+        """Compute exact radii for about `seconds`; return all that are known so far."""
+        search = self._radius_search()
+        search.advance(seconds)
+        return search.summary()
 
     def slice(self, point: int) -> dict[str, Any] | None:
         """Return the plane through one fresh point, its averaged attack and its exact one."""
-        measured = self._measured()
+        search = self._radius_search()
         # along the averaged direction, decoupled features fall behind at sqrt(d k) / 2
-        longest = 0.7 * self.settings.setting.predicted[1] * math.sqrt(2 * self.settings.clusters)
-        return slice_through(measured.net, self._start.test, point, measured.radii(point), longest)
+        longest = 0.7 * self.settings.predicted[1] * math.sqrt(2 * self.settings.clusters)
+        return slice_through(search.net, self.test, point, search.radii(point), longest)
 
-    def _measured(self) -> _Measured:
-        """Return what is known of the radii here."""
+    def _radius_search(self) -> _RadiusSearch:
+        """Return the search for the radii at the present position."""
         now = (self.position, self._log_time)
-        if self._known is None or self._known[0] != now:
-            self._known = (now, _Measured(self._trajectory().net, self._start.test))
-        return self._known[1]
+        if self._radii is None or self._radii[0] != now:
+            self._radii = (now, _RadiusSearch(self._trajectory().net, self.test))
+        return self._radii[1]
 
 
-class _Measured:
-    """The radii of one network, as far as they are known."""
+class _RadiusSearch:
+    """The exact radii of the fresh points, computed in portions."""
 
     def __init__(self, net: TwoLayerNet, test: Sample) -> None:
         self.net, self._test = net, test
@@ -186,12 +148,12 @@ class _Measured:
     def _is_complete(self) -> bool:
         return self._done == len(self._test) or self._spent > _MEASURING
 
-    def go_on(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Compute the radii of more points, about as many as take `seconds`."""
         if self._is_complete:
             return
         done = self._done
-        # the first ones tell how long one takes; the more neurons, the fewer, to be quick
+        # the first portion measures how long a point takes: few points if there are many neurons
         first = int(np.clip(10_000 // len(self.net.weights) ** 2, 8, len(self._test)))
         more = max(4, int(seconds * done / self._spent)) if done else first
         start = time.monotonic()
@@ -203,7 +165,7 @@ class _Measured:
         return exact_radii(self.net, x, y, max_nodes=_MAX_NODES, jobs=1)
 
     def radii(self, point: int) -> Radii:
-        """Return the radius of one point, which may be known already."""
+        """Return the radius of one point, computed now unless it is known."""
         first = 0
         for part in self._parts:
             if point < first + len(part):
@@ -213,7 +175,7 @@ class _Measured:
         return self._compute(point, point + 1)
 
     def summary(self) -> dict[str, Any]:
-        """Return what the page draws the curve from; infinity is null."""
+        """Return the known radii as plain numbers; infinity is None."""
         lower = np.concatenate([part.lower for part in self._parts])
         upper = np.concatenate([part.upper for part in self._parts])
         return {

@@ -1,4 +1,4 @@
-"""What the page draws, as plain numbers."""
+"""The pictures of the page as plain numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from featavg.arrays import FloatArray
-from featavg.data.sample import Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.measures.alignment import (
     alignment,
@@ -17,17 +17,16 @@ from featavg.measures.alignment import (
     clean_accuracy,
 )
 from featavg.networks.base import TwoLayerNet
-from featavg.networks.multiclass import MultiClassNet
 from featavg.robustness import Radii, averaged_direction
 from featavg.training.trajectory import Trajectory
 
-_LINES = 300  # coefficients drawn, at most
+_LINES = 300  # the most coefficients that are drawn
 _GRID = 61
 _RULER = 4001  # lengths at which the averaged direction is tried
 
 
 def rounded(values: Any, digits: int) -> Any:
-    """Return numbers as JSON can hold them: so many digits, and null for NaN and infinity.
+    """Return numbers for JSON: `digits` significant digits, and None for NaN and infinity.
 
     Examples
     --------
@@ -46,7 +45,7 @@ def _decimals(values: FloatArray) -> Any:
 
 
 def snapshot(moment: Trajectory, test: Sample) -> dict[str, Any]:
-    r"""Return what can be seen of a network at the last recorded time.
+    r"""Return the state of a network at the last recorded time.
 
     Paper: the cosines of Figure 2, the coefficients :math:`\lambda` of Lemma 5.1, the margins
     :math:`y f(x)` of the training points.
@@ -62,18 +61,11 @@ def snapshot(moment: Trajectory, test: Sample) -> dict[str, Any]:
         "index": rounded(averaging_index(net, sample), 4),
         "neuron_index": rounded(averaging_index_per_neuron(net, sample), 3),
         "lambda": [rounded(row, 4) for row in coefficients[shown]],
-        "own": _own_centers(net, sample)[shown].astype(int).tolist(),
+        "own": net.own_clusters(sample.law)[shown].astype(int).tolist(),
         "margins": rounded(np.quantile(margins, (0, 0.5, 1)), 4),
         "log_loss": rounded(moment.log_loss[-1], 4),
         "accuracy": clean_accuracy(net, test.x, test.y),
     }
-
-
-def _own_centers(net: TwoLayerNet, sample: Sample) -> Any:
-    """Return which centres a neuron should learn, shape (neurons, clusters)."""
-    if isinstance(net, MultiClassNet):
-        return np.repeat(np.eye(net.classes, dtype=bool), net.width, axis=0)
-    return net.neuron_signs[:, None] == sample.law.signs[None, :]
 
 
 def slice_through(
@@ -87,9 +79,9 @@ def slice_through(
     :math:`\rho` its smallest adversarial perturbation, the plane is spanned by
     :math:`e_1 = a` and the part :math:`e_2` of :math:`\rho` that is orthogonal to it. The network
     in the plane is the network with the weights :math:`(We_1, We_2, Wx)` at the points
-    :math:`(u, v, 1)`. None where the plane does not exist: the point is misclassified, nothing
-    turns it, or the averaged direction is zero. `radii` is that of the point, and the averaged
-    direction is followed no further than `longest`.
+    :math:`(u, v, 1)`. None if there is no such plane: the point is misclassified, no perturbation
+    changes its decision, or the averaged direction is zero. `radii` is the radius of the point, and
+    the averaged direction is followed no further than `longest`.
     """
     x, y = test.x[point : point + 1].astype(np.float64), test.y[point : point + 1]
     radius = float(radii.upper[0])
@@ -110,7 +102,7 @@ def slice_through(
     )
 
     def relative(u: FloatArray, v: FloatArray) -> FloatArray:
-        """Return the decision in the plane, 1 at the point and below 0 where it is turned."""
+        """Return the decision in the plane, 1 at the point and below 0 where it changes."""
         at = np.stack(np.broadcast_arrays(u, v, 1.0), axis=-1)
         decision = flat.decision(flat.outputs(at.reshape(-1, 3))).reshape(at.shape[:-1])
         return decision / flat.decision(flat.outputs([[0.0, 0.0, 1.0]]))[0]

@@ -1,19 +1,18 @@
-"""Settings worth looking at, each with what to look for."""
+"""The presets of the playground, each with a note on what to look for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
+from typing import Any
 
-from featavg.apps.play.settings import Settings
+from featavg.apps.play.settings import KNOBS, Settings
 from featavg.errors import InputError
 from featavg.experiments import ablations, theorem
-from featavg.lab.setting import MatrixSetting
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A name in the menu, the settings behind it, and a sentence on what to see."""
+    """An entry of the menu."""
 
     group: str
     name: str
@@ -66,27 +65,24 @@ def presets() -> list[Preset]:
             Settings(learning_rate=1.0),
             "Steps too long for averaging: neurons die or specialise.",
         ),
-        *chain.from_iterable(_figure(e.id, e.parameters) for e in ablations.EXPERIMENTS),
+        *(preset for e in ablations.EXPERIMENTS for preset in _figure(e.id, e.parameters)),
     ]
+
+
+def _settings_of(parameters: object, **more: float) -> Settings:
+    """Return the parameters of an experiment as settings, short enough for an address."""
+    given: dict[str, Any] = {n: getattr(parameters, n) for n in KNOBS if hasattr(parameters, n)}
+    for name, value in (given | more).items():
+        given[name] = float(f"{value:.6g}") if isinstance(value, float) else value
+    return Settings(**given)
 
 
 def _regime(parameters: theorem.Parameters) -> Settings:
     weight_scale, bias_scale = parameters.scales
-    return Settings(
-        clusters=parameters.clusters,
-        dim=parameters.dim,
-        samples=parameters.samples,
-        width=parameters.width,
-        learning_rate=_short(parameters.learning_rate),
-        weight_scale=_short(weight_scale),
-        bias_scale=_short(bias_scale),
-        steps=_short(parameters.horizon / parameters.learning_rate),
+    steps = round(parameters.horizon / parameters.learning_rate)
+    return _settings_of(
+        parameters, weight_scale=weight_scale, bias_scale=bias_scale, steps=float(steps)
     )
-
-
-def _short(value: float) -> float:
-    """Return a number with fewer digits, for the sake of the address of the page."""
-    return float(f"{value:.6g}")
 
 
 def _figure(name: str, parameters: ablations.Parameters) -> list[Preset]:
@@ -95,25 +91,10 @@ def _figure(name: str, parameters: ablations.Parameters) -> list[Preset]:
     found = []
     for value, setting in parameters.settings.items():
         try:
-            settings = _of(setting)
-        except InputError:  # 50,000 points: what is too much here, 'featavg run' can do
+            settings = _settings_of(setting, snr=setting.signal / setting.noise)
+        except InputError:  # 50,000 points are for 'featavg run'
             continue
         label = parameters.ablation.label(value)
         note = f"Figure {number} of the paper: {label}, all else as in Figure 2."
         found.append(Preset(f"Figure {number}", label, settings, note))
     return found
-
-
-def _of(setting: MatrixSetting) -> Settings:
-    return Settings(
-        clusters=setting.clusters,
-        dim=setting.dim,
-        samples=setting.samples,
-        width=setting.width,
-        learning_rate=setting.learning_rate,
-        weight_scale=setting.weight_scale,
-        bias_scale=setting.bias_scale,
-        snr=setting.signal / setting.noise,
-        cosine=setting.cosine,
-        steps=setting.steps,
-    )

@@ -1,4 +1,4 @@
-"""The playground's web server: our own page, and what it asks for."""
+"""The web server of the playground: its page, and the requests of the page."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from featavg import __version__
 from featavg.apps.play.presets import presets
-from featavg.apps.play.sessions import Hall, point_of
-from featavg.apps.play.settings import KNOBS, LITERAL_STEPS, TEST_POINTS, Settings
+from featavg.apps.play.sessions import SessionRegistry
+from featavg.apps.play.settings import KNOBS, NETWORKS, TEST_POINTS, WHOLE, Settings
 from featavg.apps.play.workers import Pool
 from featavg.errors import InputError
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-# Nothing but what this server sends, and nobody else may put the page into a frame.
+# Nothing is loaded from elsewhere, and no other site may put the page into a frame.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -45,13 +45,13 @@ _TAB = re.compile(r"[0-9a-f]{16}")
 def create_app(host: str = "127.0.0.1", workers: int | None = None) -> Starlette:
     """Return the application; `host` is where it will be served.
 
-    All files of the page are read now, once: nothing is read from disk for a visitor.
+    All files of the page are read now, once: no request reads from the disk.
     """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         pool = Pool(workers)
-        app.state.hall = Hall(pool)
+        app.state.sessions = SessionRegistry(pool)
         try:
             yield
         finally:
@@ -79,10 +79,10 @@ def create_app(host: str = "127.0.0.1", workers: int | None = None) -> Starlette
 
 
 class _Guard:
-    """Answer only those who mean this server, and say what a page may do.
+    """Refuse requests of other sites, and add the security headers.
 
-    A web site that points a name of its own at this machine (DNS rebinding) gives itself away by
-    the Host header, and one that makes its visitors' browsers call us by Sec-Fetch-Site.
+    A web site that resolves its own name to this machine (DNS rebinding) is recognised by the Host
+    header, and one that sends requests from its visitors' browsers by Sec-Fetch-Site.
     """
 
     def __init__(self, app: ASGIApp, host: str) -> None:
@@ -105,12 +105,12 @@ class _Guard:
         headers = Headers(scope=scope)
         app: ASGIApp = self._app
         if not self._is_ours(headers.get("host", "")):
-            app = PlainTextResponse("This name is not the playground's.", status_code=421)
+            app = PlainTextResponse("This is not the host name of the playground.", status_code=421)
         elif scope["path"] != "/" and headers.get("sec-fetch-site", "none") not in (
             "same-origin",
             "none",
         ):
-            app = PlainTextResponse("The playground answers its own page only.", status_code=403)
+            app = PlainTextResponse("Requests of other sites are refused.", status_code=403)
         await app(scope, receive, send_with_headers)
 
     def _is_ours(self, host: str) -> bool:
@@ -118,7 +118,7 @@ class _Guard:
         if name in self._names:
             return True
         try:
-            ipaddress.ip_address(name)  # a number cannot be pointed anywhere else
+            ipaddress.ip_address(name)  # an address needs no name resolution
         except ValueError:
             return False
         return True
@@ -132,11 +132,13 @@ def _file(content: bytes, kind: str) -> Any:
 
 
 async def _about(_: Request) -> Response:
-    """Return what the page is made of: sliders and presets."""
+    """Return the sliders and the presets."""
     return JSONResponse(
         {
             "version": __version__,
-            "knobs": {name: asdict(knob) for name, knob in KNOBS.items()},
+            "knobs": {
+                name: asdict(knob) | {"whole": name in WHOLE} for name, knob in KNOBS.items()
+            },
             "presets": [
                 {
                     "group": preset.group,
@@ -147,41 +149,38 @@ async def _about(_: Request) -> Response:
                 for preset in presets()
             ],
             "points": TEST_POINTS,
-            "literal_steps": LITERAL_STEPS,
         }
     )
 
 
 def _described(settings: Settings) -> dict[str, Any]:
-    """Return settings, complete, and what follows from them."""
-    values = asdict(settings)
-    radii = [float(radius) for radius in settings.setting.predicted]
+    """Return all settings, and what the page derives from them."""
     return {
-        "values": values,
+        "values": settings.values,
         "query": settings.to_query(),
         "end": settings.end,
         "signs": settings.law.signs.tolist(),
         "networks": settings.networks,
-        "predicted": dict(zip(("coarse", "fine"), radii, strict=True)),
-        "formulas": dict(zip(("coarse", "fine"), settings.setting.formulas, strict=True)),
+        "predicted": dict(zip(NETWORKS, map(float, settings.predicted), strict=True)),
+        "formulas": dict(zip(NETWORKS, settings.formulas, strict=True)),
     }
 
 
 async def _check(request: Request) -> Response:
-    """Return the settings that a query means, or say why they are refused."""
+    """Return the settings of a query, or why they are refused."""
     return JSONResponse(_described(Settings.from_query(request.query_params)))
 
 
 async def _run(request: Request) -> Response:
-    """Train and measure; everything is sent as it happens."""
+    """Train and measure; send every event as it happens."""
     query = dict(request.query_params)
     tab = query.pop("tab", "")
     if not _TAB.fullmatch(tab):
         raise InputError("tab must be 16 hexadecimal digits.")
     until, since = query.pop("until", "now"), query.pop("since", "-1")
-    point = point_of(query.pop("point", "0"))
+    point = _point(query.pop("point", "0"))
     settings = Settings.from_query(query)
-    events = request.app.state.hall.events(
+    events = request.app.state.sessions.events(
         tab,
         settings,
         None if until == "now" else _position("until", until),
@@ -192,14 +191,21 @@ async def _run(request: Request) -> Response:
 
 
 async def _leave(request: Request) -> Response:
-    """Forget the trainings of a page that is being closed."""
-    await request.app.state.hall.leave(request.query_params.get("tab", ""))
+    """Drop the trainings of a page that is being closed."""
+    await request.app.state.sessions.leave(request.query_params.get("tab", ""))
     return Response(status_code=204)
 
 
 def _position(name: str, text: str) -> int:
     if not re.fullmatch(r"-?\d{1,9}", text):
         raise InputError(f"{name} must be a whole number; got {text[:40]!r}.")
+    return int(text)
+
+
+def _point(text: str) -> int:
+    """Return the index of a fresh point."""
+    if not text.isdecimal() or len(text) > 9 or int(text) >= TEST_POINTS:
+        raise InputError(f"point must be from 0 to {TEST_POINTS - 1}; got {text[:40]!r}.")
     return int(text)
 
 

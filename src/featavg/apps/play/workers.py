@@ -1,8 +1,8 @@
-"""The processes in which the playground computes.
+"""The worker processes of the playground.
 
-Python threads would share one core, and a visitor's long computation would hold up the page of
-another. Each process keeps many trainings and works on one for a moment at a time, in the order in
-which it is asked, so that all of them get on.
+Python threads would share one core, and a long computation for one visitor would block the pages of
+the others. Each process keeps many trainings and answers short requests in the order of arrival, so
+that all of them make progress.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from featavg.apps.play.settings import Settings
 from featavg.errors import InputError
 
 _LARGEST_POOL = 8
-_SLICE = 0.06  # seconds of training before somebody else has a turn
+_SLICE = 0.06  # seconds of training for one request
 _RADII_SLICE = 0.3
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 class WorkerLostError(RuntimeError):
-    """A process ended that should not have, and its trainings are gone."""
+    """A worker process ended unexpectedly, and its trainings are lost."""
 
 
 class Worker:
-    """One process, and the thread that talks to it."""
+    """A process, and the thread that exchanges messages with it."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(max_workers=1)  # its queue is the order of turns
+        self._thread = ThreadPoolExecutor(max_workers=1)  # its queue keeps the order of requests
         self._start()
 
     def _start(self) -> None:
@@ -43,7 +43,7 @@ class Worker:
         self._pipe, theirs = spawn.Pipe()
         self._process = spawn.Process(target=_work, args=(theirs,), daemon=True)
         before = {name: os.environ.get(name) for name in _THREADS}
-        os.environ.update(dict.fromkeys(_THREADS, "1"))  # a process is one core's worth of work
+        os.environ.update(dict.fromkeys(_THREADS, "1"))  # one core for each process
         try:
             self._process.start()
         finally:
@@ -55,7 +55,7 @@ class Worker:
         theirs.close()
 
     async def call(self, command: str, key: int, *arguments: Any) -> Any:
-        """Have the process do something and return its answer."""
+        """Send a command to the process and return its answer."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._exchange, command, key, *arguments)
 
@@ -64,7 +64,7 @@ class Worker:
             self._pipe.send(request)
             is_answer, answer = self._pipe.recv()
         except (EOFError, OSError):
-            self._start()  # for the next one
+            self._start()  # for the next request
             raise WorkerLostError(
                 "the computation was lost because a process of the playground ended; train again."
             ) from None
@@ -73,7 +73,7 @@ class Worker:
         raise InputError(answer)
 
     def stop(self) -> None:
-        """End the process, whatever it is doing."""
+        """Terminate the process."""
         self._process.terminate()
         self._process.join()
         self._thread.shutdown(wait=True, cancel_futures=True)
@@ -92,41 +92,22 @@ class RemoteRun:
 
     async def open(self) -> None:
         """Draw the points and the network."""
-        self.is_open = True  # from now on there is something to close
-        await self._call("open", self._settings, self.network)
+        self.is_open = True  # also while it is being opened
+        await self.ask("open", self._settings, self.network)
 
-    async def where(self) -> int:
-        """Return the position, the next one where it is between two."""
-        position: int = await self._call("where")
-        return position
-
-    async def advance(self, until: int) -> tuple[int, dict[str, Any]]:
-        """Train for a moment; return the position and what can be seen there."""
-        answer: tuple[int, dict[str, Any]] = await self._call("advance", until)
-        return answer
-
-    async def measure(self) -> dict[str, Any]:
-        """Compute radii for a moment; return what is known."""
-        answer: dict[str, Any] = await self._call("measure")
-        return answer
-
-    async def slice(self, point: int) -> dict[str, Any] | None:
-        """Return the plane through one point."""
-        answer: dict[str, Any] | None = await self._call("slice", point)
-        return answer
+    async def ask(self, command: str, *arguments: Any) -> Any:
+        """Return the answer to one of the commands of `_answer`."""
+        return await self._worker.call(command, self._key, *arguments)
 
     async def close(self) -> None:
-        """Forget it."""
+        """Drop it."""
         if self.is_open:
             self.is_open = False
-            await self._call("close")
-
-    async def _call(self, command: str, *arguments: Any) -> Any:
-        return await self._worker.call(command, self._key, *arguments)
+            await self.ask("close")
 
 
 class Pool:
-    """The processes; the two networks of a visitor get different ones."""
+    """All worker processes; the two networks of a visitor run in different ones."""
 
     def __init__(self, size: int | None = None) -> None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -135,7 +116,7 @@ class Pool:
 
     def runs(self, settings: Settings) -> list[RemoteRun]:
         """Return a run for each network, not opened yet."""
-        # each visitor begins with another process, because fine labels are more work than coarse
+        # start at another process each time, because fine labels are more work than coarse ones
         first, size = next(self._visitors), len(self._workers)
         return [
             RemoteRun(self._workers[(first + i) % size], settings, name)
@@ -143,16 +124,16 @@ class Pool:
         ]
 
     def stop(self) -> None:
-        """End all processes."""
+        """Terminate all processes."""
         for worker in self._workers:
             worker.stop()
 
 
 def _work(pipe: Connection) -> None:
-    """Answer requests until the other end is closed: this is the process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then ends us
+    """Answer requests until the other end of the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C and ends this process
     if hasattr(os, "nice"):
-        os.nice(10)  # the browser of the same machine comes first: it has to show what happens
+        os.nice(10)  # a browser on the same machine has to draw meanwhile
     runs: dict[int, NetworkRun] = {}
     while True:
         try:
@@ -165,9 +146,9 @@ def _work(pipe: Connection) -> None:
             answer = False, str(error)
         except MemoryError:
             answer = False, "this needs more memory than the machine has left; take fewer samples."
-        except Exception:  # an error of ours must not end the trainings of others
+        except Exception:  # a bug must not end the trainings of other visitors
             traceback.print_exc()
-            answer = False, "the playground made a mistake; its terminal says which."
+            answer = False, "an internal error occurred; the terminal shows its traceback."
         pipe.send(answer)
 
 
@@ -181,7 +162,7 @@ def _answer(runs: dict[int, NetworkRun], command: str, key: int, *arguments: Any
     if key not in runs:
         raise InputError("this training is no longer kept; train again.")
     run = runs[key]
-    if command == "where":
+    if command == "where":  # the next position if it is between two
         return run.position + run.is_between
     if command == "advance":
         run.advance(*arguments, seconds=_SLICE)

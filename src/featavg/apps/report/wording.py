@@ -10,8 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from featavg.apps.report.saved import Row, Scalar
-from featavg.plot.views import ClaimRow, Claims
-from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
+from featavg.plot.views import HOLDS, NOT_STATED, VIOLATED, ClaimRow, Claims
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DECADES = 6  # how far the bar of a claim reaches to each side

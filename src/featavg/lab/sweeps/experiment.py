@@ -66,7 +66,7 @@ class SweepExperiment(Experiment):
             nonlocal drawn
             if time.perf_counter() - drawn > _SECONDS_BETWEEN_PICTURES:
                 rows = [now.store.rows[job.id] for job in now.jobs if job.id in now.store.rows]
-                folder.save_figure(self.plot(parameters, collected(rows).results))
+                folder.save_figure(self.figure(parameters, collected(rows).results))
                 drawn = time.perf_counter()
 
         if fresh:

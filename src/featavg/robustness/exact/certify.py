@@ -12,16 +12,14 @@ from numpy.typing import ArrayLike
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
-from featavg.networks.base import TwoLayerNet
-from featavg.networks.binary import BinaryNet
-from featavg.networks.multiclass import MultiClassNet
-from featavg.networks.polynomial import PolynomialNet
+from featavg.networks.base import ReluForm, TwoLayerNet
 from featavg.progress import ProgressReporter
 from featavg.robustness.attacks import check_points
 from featavg.robustness.bracket import log_odds_lower_bound
 from featavg.robustness.exact.pieces import Contest
 from featavg.robustness.exact.search import ContestSearch, Found
 from featavg.robustness.minimal_norm import Best, attack_all, start_from
+from featavg.robustness.norm import Norm, as_norm
 from featavg.robustness.radii import Radii
 from featavg.robustness.view import AttackView
 
@@ -43,12 +41,13 @@ def exact_radii(
     x: ArrayLike,
     y: ArrayLike,
     *,
+    norm: str | Norm = "l2",
     max_nodes: int = 100_000,
     attack_steps: int = 100,
     jobs: int | None = None,
     progress: bool = False,
 ) -> Radii:
-    r"""Return the smallest L2 norm that turns the binary decision of each point.
+    r"""Return the smallest norm of a perturbation that turns the decision of each point.
 
     Paper: none, an extension; it is the radius of Section 3.2 for one point.
 
@@ -62,15 +61,19 @@ def exact_radii(
     quadratic program in each node, in the span of the weights; for a label of -1 the other way
     round, with < (a score of 0 is the decision -1). For a `MultiClassNet` with the argmax readout
     the same is done for each opposing class, and is exact too. For the probability readout the
-    bounds are a certified bracket, `lower` by duality and `upper` by an actual perturbation. A
-    `PolynomialNet` of power 1 is a `BinaryNet` with other weights, of a higher power it is refused.
+    bounds are a certified bracket, `lower` by duality and `upper` by an actual perturbation.
+
+    The activation has to be piecewise linear; a leaky ReLU is two ReLUs, :math:`\mathrm{relu}(z) -
+    a\,\mathrm{relu}(-z)`, and is exact for a `BinaryNet`.
 
     Parameters
     ----------
-    net : BinaryNet, MultiClassNet or PolynomialNet
+    net : BinaryNet or MultiClassNet
         The network.
     x, y : arrays of shape (points, coordinates) and (points,)
         The points and their labels in {-1, +1}.
+    norm : {"l2"}
+        The norm of perturbations.
     max_nodes : int
         When to give up on a point; it then has bounds that are not equal.
     attack_steps : int
@@ -92,34 +95,23 @@ def exact_radii(
     array([ True,  True,  True])
     """
     points, labels = check_points(net, x, y)
-    refuse_powers(net)
-    if isinstance(net, PolynomialNet):
-        net = net.to_binary()
+    size = as_norm(norm)
+    form = net.relu_form()  # refuses what is not piecewise linear
     max_nodes = checks.count("max_nodes", max_nodes)
     attack_steps = checks.count("attack_steps", attack_steps, minimum=0)
     jobs = None if jobs is None else checks.count("jobs", jobs)
     view = AttackView.of(net, points, labels)
     best = attack_all(view, points, attack_steps, _STARTS) if attack_steps else Best.of(view)
-    if isinstance(net, MultiClassNet) and net.readout == "probability":
-        lower = _bracket(net, view, best, max_nodes, jobs, progress)
-        return Radii(np.minimum(lower, best.norm), *best.turning(view, points))
+    if net.readout == "probability":
+        lower = _bracket(net, form, view, best, max_nodes, jobs, progress)
+        return Radii(np.minimum(lower, best.norm), *best.turning(view, points), size.name)
     right = np.flatnonzero(best.norm > 0)
-    answers = _search_all(_tasks(net, view, best, right), max_nodes, jobs, progress)
+    answers = _search_all(_tasks(form, view, best, right), max_nodes, jobs, progress)
     lower = np.zeros(len(labels))
     for i, answer in zip(right, answers, strict=True):
         lower[i], best.norm[i] = answer.lower, answer.upper
         best.u[:, i] = 0.0 if answer.point is None else answer.point
-    return Radii(lower, best.norm, view.span.embed(best.u))
-
-
-def refuse_powers(net: TwoLayerNet) -> None:
-    """Refuse a network whose decision is not piecewise linear."""
-    if isinstance(net, PolynomialNet) and net.power > 1:
-        raise InputError(
-            "no exact or certified method applies to powers above 1, because there the network is "
-            "not piecewise linear; use minimal_norm, an attack, which bounds radii from above; "
-            f"got power={net.power}."
-        )
+    return Radii(lower, best.norm, view.span.embed(best.u), size.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +153,13 @@ class _Task:
         return False
 
 
-def _tasks(net: TwoLayerNet, view: AttackView, best: Best, which: IntArray) -> list[_Task]:
-    contests = {sign: contests_against(net, sign) for sign in (1, -1)}
+def _tasks(form: ReluForm, view: AttackView, best: Best, which: IntArray) -> list[_Task]:
+    contests = {sign: _contests(form, sign) for sign in (1, -1)}
+    weights, z = form.rows(view.span.weights), form.rows(view.z)
     return [
         _Task(
-            view.span.weights,
-            view.z[:, i],
+            weights,
+            z[:, i],
             contests[int(view.y[i])],
             best.u[:, i] if np.isfinite(best.norm[i]) else None,
         )
@@ -174,27 +167,14 @@ def _tasks(net: TwoLayerNet, view: AttackView, best: Best, which: IntArray) -> l
     ]
 
 
-def contests_against(net: TwoLayerNet, sign: int, lead: float = 0.0) -> tuple[Contest, ...]:
+def _contests(form: ReluForm, sign: int, lead: float = 0.0) -> tuple[Contest, ...]:
     """Return the ways to turn a decision for the side `sign`; a score of 0 is on the side -1.
 
-    For a `MultiClassNet` these are the ways to turn the argmax.
+    One for each opposing group, which has to overtake every group of this side.
     """
-    strict = sign == -1
-    if isinstance(net, MultiClassNet):
-        groups = np.arange(len(net.weights)).reshape(net.classes, net.width)
-        rivals = tuple(groups[net.class_signs == sign])
-        return tuple(
-            Contest(group, rivals, strict, lead) for group in groups[net.class_signs == -sign]
-        )
-    if isinstance(net, BinaryNet):
-        return (_sides_contest(net, sign, lead),)
-    raise InputError(f"net must be a BinaryNet or a MultiClassNet; got {net!r}.")
-
-
-def _sides_contest(net: TwoLayerNet, sign: int, lead: float) -> Contest:
-    """Return the contest of all neurons of the other side against all of this one."""
-    own, opposing = (np.flatnonzero(net.neuron_signs == s) for s in (sign, -sign))
-    return Contest(opposing, (own,), sign == -1, lead)
+    own = tuple(group for group, s in zip(form.groups, form.signs, strict=True) if s == sign)
+    opposing = (group for group, s in zip(form.groups, form.signs, strict=True) if s == -sign)
+    return tuple(Contest(group, own, sign == -1, lead) for group in opposing)
 
 
 def _search_all(
@@ -223,7 +203,8 @@ def _run_some(tasks: list[_Task], max_nodes: int) -> list[Found]:
 
 
 def _bracket(
-    net: MultiClassNet,
+    net: TwoLayerNet,
+    form: ReluForm,
     view: AttackView,
     best: Best,
     max_nodes: int,
@@ -235,14 +216,19 @@ def _bracket(
     Where the log-odds bound is not near, searches of simpler contests give other bounds, and the
     perturbations they end with are good places to start an attack from.
     """
+    if net.activation.pieces != (0.0, 1.0):
+        raise InputError(f"the bracket needs a ReLU; got {net.activation!r}.")
     lower = log_odds_lower_bound(net, view, best.norm, best.u)
     wide = np.flatnonzero((best.norm > 0) & ~(lower >= (1 - _WIDE_GAP) * best.norm))
     if not len(wide):
         return lower
     nowhere = Best(np.full(len(view.y), np.inf), np.zeros_like(best.u))
-    argmax = _tasks(net.with_readout("argmax"), view, nowhere, wide)
-    bounding = [_many_classes_tasks(net, view, wide), _small_outputs_tasks(net, view, best, wide)]
-    found = _search_all([*argmax, *bounding[0], *bounding[1]], max_nodes, jobs, progress)
+    tasks = [
+        *_tasks(form, view, nowhere, wide),  # of the argmax
+        *_many_classes_tasks(form, view, wide),
+        *_small_outputs_tasks(form, view, best, wide),
+    ]
+    found = _search_all(tasks, max_nodes, jobs, progress)
     turning, many_classes, small_outputs = (
         found[k * len(wide) : (k + 1) * len(wide)] for k in range(3)
     )
@@ -254,21 +240,21 @@ def _bracket(
     return np.minimum(np.maximum(proved, lower), best.norm)
 
 
-def _many_classes_tasks(net: MultiClassNet, view: AttackView, which: IntArray) -> list[_Task]:
+def _many_classes_tasks(form: ReluForm, view: AttackView, which: IntArray) -> list[_Task]:
     """Return searches that bound the log-odds from below, tightly where outputs are large.
 
     Where the log-odds turn, some opposing output plus the logarithm of their number is at least
     every own output.
     """
     contests = {
-        sign: contests_against(net, sign, net.width * np.log((net.class_signs == -sign).sum()))
+        sign: _contests(form, sign, np.log((form.signs == -sign).sum()) / form.scale)
         for sign in (1, -1)
     }
     return [_Task(view.span.weights, view.z[:, i], contests[int(view.y[i])], None) for i in which]
 
 
 def _small_outputs_tasks(
-    net: MultiClassNet, view: AttackView, best: Best, which: IntArray
+    form: ReluForm, view: AttackView, best: Best, which: IntArray
 ) -> list[_Task]:
     r"""Return searches that bound the log-odds from below, tightly where outputs are small.
 
@@ -279,14 +265,18 @@ def _small_outputs_tasks(
     """
     tasks = []
     norms = np.linalg.norm(view.span.weights, axis=1)
+    sides = {
+        s: np.concatenate([g for g, t in zip(form.groups, form.signs, strict=True) if t == s])
+        for s in (1, -1)
+    }
     for i in which:
         sign = int(view.y[i])
-        lead = float(net.width * -sign * net.class_signs.sum())
-        contest = _sides_contest(net, sign, lead)
+        lead = float(-sign * form.signs.sum() / form.scale)
+        contest = Contest(sides[-sign], (sides[sign],), sign == -1, lead)
         largest = _LARGEST_OUTPUT
         if np.isfinite(best.norm[i]):
             reach = np.maximum(view.z[:, i] + best.norm[i] * norms, 0)
-            largest = min(float((view.A @ reach)[net.class_signs == -sign].max()), largest)
+            largest = min(float((view.A @ reach)[form.signs == -sign].max()), largest)
         factor = np.ones(len(norms))
         factor[contest.challengers] = np.expm1(largest) / largest if largest > 0 else 1.0
         tasks.append(

@@ -1,39 +1,39 @@
-// The page: what is set, what is trained, and who listens to what.
+// The page: settings, training and event listeners.
 
 import { Controls } from "./controls.js";
 import { fixed } from "./format.js";
 import { buttons, curvesAreDue, draw, drawRadius, hover, layout } from "./panels.js";
 import { largestRadius } from "./robustness.js";
-import { SILENCE, changed, check, forget, queryOf, settled, wish } from "./settings.js";
+import { NO_ANSWER, changed, check, dropPending, queryOf, request, settled } from "./settings.js";
 import { $, NETWORKS, isTraining, networks, newest, position, short, state, title } from "./state.js";
 import { listen } from "./stream.js";
 
-const VIEW = ["at", "radius", "point"]; // in the address, but no settings
+const VIEW = ["at", "radius", "point"]; // in the address beside the settings
 
 // ---- settings
 
-function ask(name, query, onRefusal = () => {}) {
-  const refused = (error) => { say(error.message); onRefusal(); };
-  return wish(name, query, { granted: adopt, refused });
+function submit(name, query, onRefusal = () => {}) {
+  const refused = (error) => { showMessage(error.message); onRefusal(); };
+  return request(name, query, { accepted: adopt, refused });
 }
 
 function change(name, value) {
-  ask(name, () => queryOf(changed(name, value)), () => state.controls.refuse(name, value, state.described.values));
+  submit(name, () => queryOf(changed(name, value)), () => state.controls.refuse(name, value, state.described.values));
 }
 
 function choose(preset) {
-  forget();
-  ask("preset", () => {
+  dropPending();
+  submit("preset", () => {
     state.radius = null;
     return preset.query;
   });
 }
 
-/** Take new settings; what was trained before is gone. */
+/** Show new settings, and drop everything that was trained before. */
 function adopt(described) {
   stop();
-  say(null);
-  // the radius stays where it is relative to the predictions
+  showMessage(null);
+  // keep the radius relative to the predictions
   if (state.described && state.radius !== null) {
     state.radius = short(state.radius * (described.predicted.fine / state.described.predicted.fine));
   }
@@ -49,13 +49,13 @@ function adopt(described) {
   if (state.radius === null || state.radius > largestRadius(null, described.predicted)) {
     state.radius = short(0.5 * (described.predicted.coarse + described.predicted.fine));
   }
-  remember();
+  updateAddress();
   layout();
   draw();
 }
 
 /** Write the address of the page, which is the link to share. */
-function remember() {
+function updateAddress() {
   const query = new URLSearchParams(state.described.query);
   if (position() >= 0) query.set("at", position());
   if (state.radii && state.radius !== null) query.set("radius", state.radius);
@@ -68,7 +68,7 @@ function remember() {
 
 async function train(until) {
   stop();
-  say(null);
+  showMessage(null);
   const controller = new AbortController();
   state.request = controller;
   state.shown = null;
@@ -87,7 +87,7 @@ async function train(until) {
   } catch (error) {
     if (error.name === "AbortError") return;
     finish();
-    say(SILENCE);
+    showMessage(NO_ANSWER);
   }
 }
 
@@ -96,7 +96,7 @@ function receive(name, content) {
     const wasMeasured = state.radii !== null;
     state.frames = state.frames.filter((frame) => frame.position < content.position);
     state.frames.push(content);
-    Object.assign(state, { glimpse: null, radii: null, slices: {} }); // those were of another moment
+    Object.assign(state, { glimpse: null, radii: null, slices: {} }); // those were of another position
     if (wasMeasured) draw("robust", "slices");
     draw("heat", ...(curvesAreDue() ? ["curves"] : []));
   } else if (name === "glimpse") {
@@ -109,7 +109,7 @@ function receive(name, content) {
     state.slices = content;
     draw("slices");
   } else if (name === "refused") {
-    say(content.message);
+    showMessage(content.message);
   } else if (name === "done") {
     finish();
     const told = networks().map((n) => `${title(n)}: averaging index ${fixed(newest()[n].index, 2)}`);
@@ -121,7 +121,7 @@ function receive(name, content) {
 function finish() {
   state.request = null;
   document.body.dataset.state = state.radii ? "measured" : "idle";
-  remember();
+  updateAddress();
   buttons();
 }
 
@@ -142,11 +142,11 @@ const actions = {
     const literal = Math.min(Math.max(position(), 0), values.literal);
     const steps = Math.min(values.steps * 100, state.about.knobs.steps.high);
     const query = queryOf({ ...values, steps, literal });
-    if (await ask("forward", () => query)) train(state.described.end);
+    if (await submit("forward", () => query)) train(state.described.end);
   },
 };
 
-function say(message) {
+function showMessage(message) {
   $("message").hidden = !message;
   $("message").textContent = message ? message[0].toUpperCase() + message.slice(1) : "";
 }
@@ -156,7 +156,7 @@ function setRadius(radius) {
   drawRadius();
 }
 
-// ---- who listens to what
+// ---- event listeners
 
 function connect() {
   for (const [name, action] of Object.entries(actions)) $(name).addEventListener("click", action);
@@ -168,7 +168,7 @@ function connect() {
   $("radius").addEventListener("input", () => {
     setRadius((Number($("radius").value) / 1000) * largestRadius(state.radii, state.described.predicted));
   });
-  $("radius").addEventListener("change", remember);
+  $("radius").addEventListener("change", updateAddress);
   const drag = (event) => {
     if (!state.scale || !(event.buttons & 1)) return;
     const x = event.clientX - $("robust").getBoundingClientRect().left;
@@ -177,10 +177,10 @@ function connect() {
   };
   $("robust").addEventListener("pointerdown", (event) => { $("robust").setPointerCapture(event.pointerId); drag(event); });
   $("robust").addEventListener("pointermove", drag);
-  $("robust").addEventListener("pointerup", remember);
+  $("robust").addEventListener("pointerup", updateAddress);
   $("another").addEventListener("click", () => {
     state.point = (state.point + 1) % state.about.points;
-    if (!isTraining() && position() >= 0) train("now"); else remember();
+    if (!isTraining() && position() >= 0) train("now"); else updateAddress();
   });
   for (const radio of document.getElementsByName("labels")) {
     radio.addEventListener("change", () => change("labels", radio.value));
@@ -208,7 +208,7 @@ function shortcut(event) {
 }
 
 async function share() {
-  remember();
+  updateAddress();
   try {
     await navigator.clipboard.writeText(location.href);
     $("share").textContent = "Copied";
@@ -251,9 +251,9 @@ async function start() {
   const query = new URLSearchParams(location.search);
   const view = Object.fromEntries(VIEW.map((name) => [name, query.get(name)]));
   VIEW.forEach((name) => query.delete(name));
-  const number0 = (text) => (text !== null && /^\d+(\.\d+)?(e[+-]?\d+)?$/.test(text) ? Number(text) : null);
-  state.radius = number0(view.radius);
-  state.point = Math.min(number0(view.point) ?? 0, state.about.points - 1);
+  const parsed = (text) => (text !== null && /^\d+(\.\d+)?(e[+-]?\d+)?$/.test(text) ? Number(text) : null);
+  state.radius = parsed(view.radius);
+  state.point = Math.min(parsed(view.point) ?? 0, state.about.points - 1);
   let refused = null, described;
   try { described = await check(query.toString()); } catch (error) {
     refused = error.message;
@@ -261,8 +261,8 @@ async function start() {
   }
   connect();
   adopt(described);
-  if (refused) say(refused);
-  else if (number0(view.at) !== null) train(Math.min(number0(view.at), described.end));
+  if (refused) showMessage(refused);
+  else if (parsed(view.at) !== null) train(Math.min(parsed(view.at), described.end));
 }
 
 start();

@@ -3,7 +3,6 @@
 import { number } from "./format.js";
 
 const PARTS = 1000;
-const WHOLE = new Set(["clusters", "dim", "samples", "width", "positive", "fine_width", "seed"]);
 
 function toSlider(knob, value) {
   if (!knob.log) return value;
@@ -11,14 +10,14 @@ function toSlider(knob, value) {
   return Math.round(PARTS * share);
 }
 
-function fromSlider(knob, name, text) {
+function fromSlider(knob, text) {
   if (!knob.log) return Number(text);
   const value = knob.low * (knob.high / knob.low) ** (Number(text) / PARTS);
   const short = Number(value.toPrecision(2));
-  return WHOLE.has(name) ? Math.min(Math.max(Math.round(short), knob.low), knob.high) : short;
+  return knob.whole ? Math.min(Math.max(Math.round(short), knob.low), knob.high) : short;
 }
 
-/** Numbers as typed: 1e12, 10^12 and 3·10⁻⁴ are all understood. */
+/** Parse a typed number, such as 1e12, 10^12 or 3·10⁻⁴. */
 function typed(text) {
   const plain = text.trim().replace(/[,\s]/g, "").replace("−", "-")
     .replace(/[⁻⁰¹²³⁴-⁹]+/g, (run) => "^" + [...run].map((c) => "⁰¹²³⁴⁵⁶⁷⁸⁹".includes(c) ? "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c) : "-").join(""))
@@ -54,15 +53,15 @@ export class Controls {
     slider.setAttribute("aria-label", knob.label);
     slider.min = knob.log ? 0 : knob.low;
     slider.max = knob.log ? PARTS : knob.high;
-    slider.step = knob.log || WHOLE.has(name) ? 1 : 0.01;
-    slider.addEventListener("input", () => onChange(name, fromSlider(knob, name, slider.value)));
+    slider.step = knob.log || knob.whole ? 1 : 0.01;
+    slider.addEventListener("input", () => onChange(name, fromSlider(knob, slider.value)));
     field.addEventListener("change", () => onChange(name, typed(field.value)));
     row.append(label, field, slider);
     this.rows[name] = { field, slider, row };
     return row;
   }
 
-  /** Below the dimension: whether η and σ_w follow it, so that training looks the same. */
+  /** Add the checkbox below the dimension: whether to keep η·d and σ_w·d when it changes. */
   #tie() {
     const label = document.createElement("label");
     label.className = "tie";
@@ -86,10 +85,10 @@ export class Controls {
     for (const radio of document.getElementsByName("labels")) radio.checked = radio.value === values.labels;
   }
 
-  /** Leave a refused value where it can be mended; a choice goes back to what holds. */
-  refuse(name, value, holding) {
+  /** Keep a refused number so that it can be corrected; reset a refused choice. */
+  refuse(name, value, current) {
     const row = this.rows[name];
-    if (!row) { this.show(holding); return; }
+    if (!row) { this.show(current); return; }
     row.field.value = typeof value === "number" ? number(value, 4) : value;
     row.field.setAttribute("aria-invalid", "true");
   }

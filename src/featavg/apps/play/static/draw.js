@@ -1,4 +1,4 @@
-// What all pictures share: sharp canvases, colours of the theme, axes.
+// Helpers of all pictures: sharp canvases, colours of the theme, axes.
 
 import { number, power } from "./format.js";
 
@@ -6,7 +6,7 @@ export function colours() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue(`--${name}`).trim();
   return Object.fromEntries(
-    ["paper", "card", "ink", "quiet", "line", "coarse", "fine", "own", "other", "third"].map((n) => [n, get(n)]),
+    ["card", "ink", "quiet", "line", "coarse", "fine", "own", "other", "third"].map((n) => [n, get(n)]),
   );
 }
 
@@ -25,9 +25,9 @@ export function surface(canvas) {
   return { context, width, height };
 }
 
-export function font(context, size = 0.82, weight = 400) {
+export function font(context, size = 0.82) {
   const root = parseFloat(getComputedStyle(document.documentElement).fontSize);
-  context.font = `${weight} ${size * root}px system-ui, "DejaVu Sans", sans-serif`;
+  context.font = `${size * root}px system-ui, "DejaVu Sans", sans-serif`;
   return size * root;
 }
 

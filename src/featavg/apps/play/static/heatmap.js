@@ -39,7 +39,7 @@ export function drawHeatMap(canvas, view, signs, network, classes) {
       const right = Math.round(left + (j + 1) * cellX), below = Math.round(top + (i + 1) * cellY);
       context.fillStyle = viridis(value);
       context.fillRect(x, y, right - x - gap, below - y - gap);
-      if (withNumbers && Math.abs(value) >= 0.095) {  // what is nearly 0 would only clutter
+      if (withNumbers && Math.abs(value) >= 0.095) {  // numbers near 0 would only be clutter
         context.fillStyle = value > 0.6 ? "#000" : "#fff";
         context.fillText(fixed(value, 2).replace("0.", "."), x + (cellX - gap) / 2, y + cellY / 2, cellX - gap - 2);
       }

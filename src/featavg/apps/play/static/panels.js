@@ -1,4 +1,4 @@
-// The panels: which picture is drawn when, and the words beside it.
+// The panels: when each picture is drawn, and the text beside it.
 
 import { drawCoefficients, drawMargins } from "./curves.js";
 import { fixed, number, percent } from "./format.js";
@@ -113,7 +113,7 @@ export function drawRadius() {
   $("robust").setAttribute("aria-label", `Robust accuracy against radius; median radius ${told.join(" and ")}`);
   $("robust-facts").textContent = told.length
     ? `${Math.min(...networks().map((n) => state.radii[n].points))} fresh points, median radius ${told.join(" and ")}`
-    : "share of fresh points that nothing of this norm turns";
+    : "share of fresh points that no perturbation of this norm turns";
 }
 
 function drawClock(view) {
@@ -136,7 +136,7 @@ export function buttons() {
   $("scrub").disabled = state.frames.length < 2;
 }
 
-/** The cell under the pointer, or the one that the arrow keys have moved to. */
+/** Show the value of the cell under the pointer, or of the one chosen by the arrow keys. */
 export function hover(name) {
   const canvas = $(`heat-${name}`);
   let cell = [0, 0];

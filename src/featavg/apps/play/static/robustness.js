@@ -101,7 +101,7 @@ export function drawSlice(canvas, slice, name) {
   label(context, "turned", slice.scores, (score) => score < 0, ["right bottom", "right top", "left top"], width, height);
 }
 
-/** Write a word into the first of the corners where it is true of all that lies under it. */
+/** Write a word into the first corner in which it is true of all points under the word. */
 function label(context, word, scores, isTrue, corners, width, height) {
   const last = scores.length - 1, inset = Math.round(last / 12);
   for (const corner of corners) {

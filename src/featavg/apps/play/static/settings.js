@@ -1,11 +1,11 @@
-// Settings: asked of the server, which completes and checks them, in the order they were wished.
+// Settings: the server completes and checks them, in the order in which they were requested.
 
 import { $, state } from "./state.js";
 
-export const SILENCE = "The playground does not answer; is it still running?";
+export const NO_ANSWER = "The playground does not answer; is it still running?";
 
 export async function check(query) {
-  const response = await fetch(`check?${query}`).catch(() => { throw new Error(SILENCE); });
+  const response = await fetch(`check?${query}`).catch(() => { throw new Error(NO_ANSWER); });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.message);
   return answer;
@@ -15,7 +15,7 @@ export function queryOf(values) {
   return new URLSearchParams(Object.entries(values).filter(([, value]) => value !== null)).toString();
 }
 
-/** The settings with one of them changed, and with what follows from it left to the server. */
+/** The settings with one of them changed; those that follow from it are left to the server. */
 export function changed(name, value) {
   const old = state.described.values;
   const values = { ...old, [name]: value };
@@ -32,39 +32,39 @@ export function changed(name, value) {
   return values;
 }
 
-const wishes = new Map(); // by what is wished: of a slider that is dragged only the newest
-let granting = null; // a promise while wishes are on their way
+const pending = new Map(); // by name: of a slider that is dragged only the newest value
+let answering = null; // a promise while requests are pending
 
 /**
- * Wish for settings. `query()` is called when those wished before are answered, so it can build on
- * them. The promise tells whether the last wish was granted.
+ * Request settings. `query()` is called after earlier requests are answered, so it can build on
+ * them. The promise tells whether the last request was accepted.
  */
-export function wish(name, query, { granted, refused }) {
-  wishes.set(name, { query, granted, refused });
-  granting ??= grant();
-  return granting;
+export function request(name, query, { accepted, refused }) {
+  pending.set(name, { query, accepted, refused });
+  answering ??= answerAll();
+  return answering;
 }
 
-/** Nothing that was wished so far matters any more. */
-export function forget() {
-  wishes.clear();
+/** Drop all pending requests. */
+export function dropPending() {
+  pending.clear();
 }
 
-/** Wait for what is on its way; false where it was refused. */
+/** Wait for pending requests; false if the last one was refused. */
 export async function settled() {
-  return granting === null || granting;
+  return answering === null || answering;
 }
 
-async function grant() {
-  let isGranted = true;
-  while (wishes.size) {
-    const [[name, { query, granted, refused }]] = wishes;
-    wishes.delete(name);
+async function answerAll() {
+  let isAccepted = true;
+  while (pending.size) {
+    const [[name, { query, accepted, refused }]] = pending;
+    pending.delete(name);
     const answer = await check(query()).then((described) => ({ described }), (error) => ({ error }));
-    isGranted = !answer.error;
-    if (wishes.has(name)) continue; // a newer one of the same kind waits
-    if (isGranted) granted(answer.described); else refused(answer.error);
+    isAccepted = !answer.error;
+    if (pending.has(name)) continue; // a newer request of the same name
+    if (isAccepted) accepted(answer.described); else refused(answer.error);
   }
-  granting = null;
-  return isGranted;
+  answering = null;
+  return isAccepted;
 }

@@ -1,16 +1,16 @@
-// What the page knows.
+// The state of the page.
 
 export const $ = (id) => document.getElementById(id);
 export const NETWORKS = ["coarse", "fine"];
 
 export const state = {
   about: null, // sliders and presets
-  described: null, // the settings, complete, and what follows from them
-  frames: [], // what was seen, in order of position
-  glimpse: null, // the newest, between two frames
-  shown: null, // which frame is looked at; null is the newest
+  described: null, // all settings, and what follows from them
+  frames: [], // in order of position
+  glimpse: null, // the newest state between two frames
+  shown: null, // the index of the frame that is shown; null for the newest
   radii: null, slices: {}, radius: null, point: 0, grid: {}, scale: null,
-  request: null, // what is being trained
+  request: null, // the AbortController of the training request
   tab: [...crypto.getRandomValues(new Uint8Array(8))].map((b) => b.toString(16).padStart(2, "0")).join(""),
 };
 

@@ -1,9 +1,9 @@
-// Server-sent events by fetch: unlike EventSource it tells why a request was refused.
+// Server-sent events by fetch, because EventSource does not tell why a request was refused.
 
 export async function listen(url, signal, onEvent) {
   const response = await fetch(url, { signal, headers: { accept: "text/event-stream" } });
   if (!response.ok) {
-    let message = "the playground does not answer as it should.";
+    let message = "the playground gave an unexpected answer.";
     try { message = (await response.json()).message; } catch { /* not JSON */ }
     onEvent("refused", { message });
     return;

@@ -1,0 +1,42 @@
+"""Tidy tables from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from featavg.arrays import FloatArray
+
+
+def tidy_rows(
+    *values: FloatArray, label: Sequence[Any] = (), axes: Sequence[Sequence[Any]] | None = None
+) -> list[tuple[Any, ...]]:
+    """Return a row for each entry of arrays of one shape, whose first axis is the seed.
+
+    Parameters
+    ----------
+    *values : arrays
+        A column each, the last ones of the row.
+    label : sequence
+        Columns after the seed that are the same in all rows.
+    axes : sequence of sequences, optional
+        Columns after the label: what each position along the second and later axes stands for,
+        by default its number. Axes beyond those given have no column.
+
+    Examples
+    --------
+    >>> tidy_rows(np.array([[0.5, 0.25]]), label=("exact",), axes=[("left", "right")])
+    [(0, 'exact', 'left', 0.5), (0, 'exact', 'right', 0.25)]
+    """
+    named = [range(size) for size in values[0].shape[1:]] if axes is None else axes
+    return [
+        (
+            seed,
+            *label,
+            *(names[i] for names, i in zip(named, place, strict=False)),
+            *(value[seed, *place].item() for value in values),
+        )
+        for seed, *place in np.ndindex(values[0].shape)
+    ]

@@ -1,0 +1,233 @@
+"""Activations: what a neuron makes of its pre-activation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import expit
+
+from featavg import checks
+from featavg.arrays import BoolArray, FloatArray
+from featavg.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Activation(ABC):
+    r"""A function :math:`\varphi` of the pre-activation, with what methods may ask of it.
+
+    Paper: the ReLU of Section 3.2; others are extensions. An activation of your own is a subclass
+    with `value` and `slope`; the attributes below are promises, which are checked when a network is
+    made, and without them methods that rely on them refuse.
+
+    Attributes
+    ----------
+    pieces : pair of float, or None
+        The slopes left and right of 0, where the activation is linear on both sides of it and 0 at
+        it; None where it is not.
+    degree : int or None
+        The p with :math:`\varphi(cz) = c^p \varphi(z)` for c > 0; None where there is none.
+    normalized : bool
+        Whether a neuron with the weight w says :math:`\|w\|\,\varphi(z/\|w\|)`, which is
+        homogeneous of degree 1 in w whatever :math:`\varphi` is.
+    """
+
+    pieces: tuple[float, float] | None = None
+    degree: int | None = None
+    normalized: bool = False
+
+    @abstractmethod
+    def value(self, z: FloatArray) -> FloatArray:
+        """Return the activation at each pre-activation."""
+
+    @abstractmethod
+    def slope(self, z: FloatArray) -> FloatArray | BoolArray:
+        """Return its derivative; at a kink the one from the right."""
+
+    def torch(self, z: Tensor) -> Tensor:
+        """Return the activation of a tensor."""
+        raise InputError(f"to_torch needs an activation with a method torch; got {self!r}.")
+
+
+@dataclass(frozen=True)
+class ReLU(Activation):
+    r"""The ReLU, :math:`\max(z, 0)`, with the slope 1 at 0.
+
+    Paper: Section 3.2.
+
+    Examples
+    --------
+    >>> ReLU().value(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
+
+    pieces = (0.0, 1.0)
+    degree = 1
+
+    def value(self, z: FloatArray) -> FloatArray:
+        """Return max(z, 0)."""
+        return np.maximum(z, 0)
+
+    def slope(self, z: FloatArray) -> BoolArray:
+        """Return whether z >= 0."""
+        return z >= 0
+
+    def torch(self, z: Tensor) -> Tensor:
+        """Return max(z, 0) of a tensor."""
+        return z.relu()
+
+
+@dataclass(frozen=True)
+class LeakyReLU(Activation):
+    """The leaky ReLU: z where it is positive, else `leak` times z.
+
+    Paper: none, an extension.
+
+    Examples
+    --------
+    >>> LeakyReLU(0.5).value(np.array([-1.0, 2.0]))
+    array([-0.5,  2. ])
+    """
+
+    leak: float = 0.01
+    degree = 1
+
+    def __post_init__(self) -> None:
+        checks.scale("leak", self.leak, zero=True)
+
+    @property
+    def pieces(self) -> tuple[float, float]:  # type: ignore[override]
+        """The slopes left and right of 0."""
+        return float(self.leak), 1.0
+
+    def value(self, z: FloatArray) -> FloatArray:
+        """Return z, or `leak` times z where it is negative."""
+        return np.where(z >= 0, z, self.leak * z)
+
+    def slope(self, z: FloatArray) -> FloatArray:
+        """Return 1, or `leak` where z is negative."""
+        return np.where(z >= 0, 1.0, self.leak).astype(z.dtype)
+
+    def torch(self, z: Tensor) -> Tensor:
+        """Return the leaky ReLU of a tensor."""
+        import torch
+
+        return torch.nn.functional.leaky_relu(z, self.leak)
+
+
+@dataclass(frozen=True)
+class ReLUPower(Activation):
+    r"""A power of the ReLU, :math:`\max(z, 0)^p`.
+
+    Paper: none, an extension. With `normalized` and a trained second layer it is the network of
+    Min and Vidal, "Can implicit bias imply adversarial robustness?" (ICML 2024), whose conjecture
+    is Theorem 4.6: a neuron says :math:`\mathrm{relu}(z)^p / \|w\|^{p-1}`.
+
+    Examples
+    --------
+    >>> ReLUPower(3).value(np.array([-1.0, 2.0]))
+    array([0., 8.])
+    """
+
+    power: int = 2
+    normalized: bool = False
+
+    def __post_init__(self) -> None:
+        checks.count("power", self.power)
+        checks.flag("normalized", self.normalized)
+
+    @property
+    def pieces(self) -> tuple[float, float] | None:  # type: ignore[override]
+        """Those of the ReLU for the power 1."""
+        return (0.0, 1.0) if self.power == 1 else None
+
+    @property
+    def degree(self) -> int:  # type: ignore[override]
+        """The power."""
+        return self.power
+
+    def value(self, z: FloatArray) -> FloatArray:
+        """Return max(z, 0) to the power."""
+        return np.maximum(z, 0) ** self.power
+
+    def slope(self, z: FloatArray) -> FloatArray:
+        """Return the derivative."""
+        if self.power == 1:
+            return (z >= 0).astype(z.dtype)
+        return self.power * np.maximum(z, 0) ** (self.power - 1)
+
+    def torch(self, z: Tensor) -> Tensor:
+        """Return the power of the ReLU of a tensor."""
+        return z.relu() ** self.power
+
+
+@dataclass(frozen=True)
+class Softplus(Activation):
+    r"""The softplus, :math:`\log(1 + e^{\beta z})/\beta`: a ReLU without a kink.
+
+    Paper: none, an extension.
+
+    Examples
+    --------
+    >>> Softplus(sharpness=10).value(np.array([-1.0, 0.0, 2.0])).round(4)
+    array([0.    , 0.0693, 2.    ])
+    """
+
+    sharpness: float = 1.0
+
+    def __post_init__(self) -> None:
+        checks.scale("sharpness", self.sharpness)
+
+    def value(self, z: FloatArray) -> FloatArray:
+        """Return log(1 + exp(sharpness z)) / sharpness."""
+        return np.logaddexp(0, self.sharpness * z) / self.sharpness
+
+    def slope(self, z: FloatArray) -> FloatArray:
+        """Return the logistic function of sharpness times z."""
+        return expit(self.sharpness * z)
+
+    def torch(self, z: Tensor) -> Tensor:
+        """Return the softplus of a tensor."""
+        import torch
+
+        # without PyTorch's shortcut to z for large arguments
+        return torch.logaddexp(torch.zeros_like(z), self.sharpness * z) / self.sharpness
+
+
+# By name, for files: only these can be saved.
+ACTIVATIONS = {kind.__name__: kind for kind in (ReLU, LeakyReLU, ReLUPower, Softplus)}
+
+
+@lru_cache(maxsize=64)
+def check_activation(activation: Activation) -> Activation:
+    """Return an activation whose promises hold at some points; refuse another.
+
+    A subclass of `ReLU` that changes `value` and forgets `pieces` would else be taken for a ReLU.
+    """
+    if not isinstance(activation, Activation):
+        raise InputError(f"activation must be an Activation; got {activation!r}.")
+    z = np.array([-3.1, -1.7, -0.4, 0.6, 1.3, 2.9])
+    value, slope = activation.value(z), np.asarray(activation.slope(z), dtype=np.float64)
+    step = 1e-6
+    measured = (activation.value(z + step) - activation.value(z - step)) / (2 * step)
+    broken = None
+    if np.shape(value) != z.shape or np.shape(slope) != z.shape:
+        broken = "value and slope must return one number for each pre-activation"
+    elif not np.allclose(slope, measured, rtol=1e-4, atol=1e-6):
+        broken = "slope must be the derivative of value"
+    elif activation.pieces is not None and not np.allclose(
+        value, np.where(z < 0, activation.pieces[0], activation.pieces[1]) * z
+    ):
+        broken = "value must be linear with the slopes that pieces says"
+    elif activation.degree is not None and not np.allclose(
+        activation.value(1.5 * z), 1.5**activation.degree * value
+    ):
+        broken = "value must be homogeneous of the degree that it says"
+    if broken:
+        raise InputError(f"{broken}; got {activation!r}.")
+    return activation

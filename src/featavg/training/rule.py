@@ -1,0 +1,278 @@
+"""Rules: how a gradient becomes a step."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.errors import InputError
+
+Parameters = Mapping[str, FloatArray]
+"""Arrays by name: "weights", and "biases" and "second_layer" where they are trained."""
+
+_Arrays = dict[str, FloatArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(ABC):
+    r"""How to get from a gradient to a step, as a pair of `init` and `update` like Optax's.
+
+    Paper: gradient descent, equation (1); others are extensions. A rule of your own is a subclass
+    with `update`, and `init` where it keeps something from step to step.
+
+    Parameters
+    ----------
+    batch : int, optional
+        How many points, drawn anew for each step without replacement within an epoch, the gradient
+        is the mean over; all of them by default.
+
+    Attributes
+    ----------
+    linear : bool
+        Whether updates are linear in gradients and parameters, entry by entry with the same
+        factors. Such a rule adds multiples of the points to the weights, so it is computed on the
+        coefficients of Lemma 5.1, which are exact. Checked before training.
+    rotation_equivariant : bool
+        Whether rotated gradients and weights give rotated updates, so that training in coordinates
+        of the span is training in all dimensions. A linear rule is. Checked before such training.
+    """
+
+    batch: int | None = None
+
+    linear = False
+    rotation_equivariant = False
+
+    def __post_init__(self) -> None:
+        if self.batch is not None:
+            checks.count("batch", self.batch)
+
+    def init(self, parameters: Parameters) -> Any:
+        """Return what the rule keeps, at the start; None if it keeps nothing."""
+        return None
+
+    @abstractmethod
+    def update(
+        self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
+    ) -> tuple[Parameters, Any]:
+        """Return what to add to each parameter, and what the rule keeps.
+
+        `gradients` are derivatives of the mean loss.
+        """
+
+    def lookahead(self, gradients: Parameters) -> Parameters | None:
+        """Return where, relative to the parameters, the gradient is to be taken instead."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientDescent(Rule):
+    r"""Gradient descent, :math:`\theta \leftarrow \theta - \eta \nabla L`.
+
+    Paper: equation (1).
+    """
+
+    linear = True
+
+    def update(
+        self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
+    ) -> tuple[Parameters, Any]:
+        """Return minus the learning rate times the gradients."""
+        return {name: -learning_rate * g for name, g in gradients.items()}, state
+
+
+@dataclass(frozen=True)
+class SGD(GradientDescent):
+    """Stochastic gradient descent: gradient descent on mini-batches of `batch` points.
+
+    Paper: none, an extension.
+    """
+
+    batch: int | None = 32
+
+
+@dataclass(frozen=True)
+class Momentum(GradientDescent):
+    r"""Gradient descent with heavy-ball momentum, as PyTorch has it.
+
+    Paper: none, an extension. :math:`v \leftarrow \beta v + \nabla L`,
+    :math:`\theta \leftarrow \theta - \eta v`.
+    """
+
+    momentum: float = 0.9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _below_one("momentum", self.momentum)
+
+    def init(self, parameters: Parameters) -> _Arrays:
+        """Return velocities of zero."""
+        return {name: np.zeros_like(value) for name, value in parameters.items()}
+
+    def update(
+        self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
+    ) -> tuple[Parameters, Any]:
+        """Return minus the learning rate times the velocities."""
+        velocity = {name: self.momentum * state[name] + g for name, g in gradients.items()}
+        return {name: -learning_rate * v for name, v in velocity.items()}, velocity
+
+
+@dataclass(frozen=True)
+class WeightDecay(GradientDescent):
+    r"""Gradient descent with weight decay of everything that is trained.
+
+    Paper: none, an extension. :math:`\theta \leftarrow \theta - \eta(\nabla L + \lambda\theta)`,
+    :math:`\lambda` = `decay`.
+    """
+
+    decay: float = 1e-2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.scale("decay", self.decay, zero=True)
+
+    def update(
+        self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
+    ) -> tuple[Parameters, Any]:
+        """Return minus the learning rate times the gradients plus what decays."""
+        updates = {
+            name: -learning_rate * (g + self.decay * parameters[name])
+            for name, g in gradients.items()
+        }
+        return updates, state
+
+
+@dataclass(frozen=True)
+class Adam(Rule):
+    r"""Adam (Kingma and Ba, 2015).
+
+    Paper: none, an extension. It divides each coordinate by its own size, so it depends on the
+    frame: ambient coordinates only.
+    """
+
+    first: float = 0.9
+    second: float = 0.999
+    epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("first", "second"):
+            _below_one(name, getattr(self, name))
+        checks.scale("epsilon", self.epsilon)
+
+    def init(self, parameters: Parameters) -> tuple[int, _Arrays, _Arrays]:
+        """Return the number of steps and both moments, all zero."""
+        zeros = {name: np.zeros_like(value) for name, value in parameters.items()}
+        return 0, zeros, dict(zeros)
+
+    def update(
+        self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
+    ) -> tuple[Parameters, Any]:
+        """Return the step of each parameter: its mean gradient over its root mean square."""
+        count, means, squares = state[0] + 1, {}, {}
+        updates = {}
+        for name, g in gradients.items():
+            means[name] = self.first * state[1][name] + (1 - self.first) * g
+            squares[name] = self.second * state[2][name] + (1 - self.second) * np.square(g)
+            mean = means[name] / (1 - self.first**count)
+            root = np.sqrt(squares[name] / (1 - self.second**count))
+            updates[name] = -learning_rate * mean / (root + self.epsilon)
+        return updates, (count, means, squares)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignDescent(Rule):
+    r"""Sign descent, :math:`\theta \leftarrow \theta - \eta\,\mathrm{sgn}(\nabla L)`.
+
+    Paper: none, an extension. It depends on the frame: ambient coordinates only.
+    """
+
+    def update(
+        self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
+    ) -> tuple[Parameters, Any]:
+        """Return minus the learning rate times the signs of the gradients."""
+        return {name: -learning_rate * np.sign(g) for name, g in gradients.items()}, state
+
+
+@dataclass(frozen=True)
+class SAM(Rule):
+    r"""Sharpness-aware minimisation (Foret et al., 2021) with gradient descent.
+
+    Paper: none, an extension. The gradient is taken at
+    :math:`\theta + \rho\,\nabla L / \|\nabla L\|`.
+
+    Parameters
+    ----------
+    radius : float
+        :math:`\rho`.
+    """
+
+    radius: float = 0.05
+    rotation_equivariant = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.scale("radius", self.radius, zero=True)
+
+    def lookahead(self, gradients: Parameters) -> Parameters | None:
+        """Return the radius times the normalised gradient, over all parameters."""
+        norm = np.sqrt(sum(float(np.square(g, dtype=np.float64).sum()) for g in gradients.values()))
+        return {name: g * (self.radius / (norm + 1e-12)) for name, g in gradients.items()}
+
+    def update(
+        self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
+    ) -> tuple[Parameters, Any]:
+        """Return minus the learning rate times the gradients."""
+        return {name: -learning_rate * g for name, g in gradients.items()}, state
+
+
+def check_rule(rule: Rule, *, in_span: bool) -> Rule:
+    """Return a rule whose promises hold on small random arrays; refuse another.
+
+    A linear rule must commute with any matrix from the right, which is how coefficients become
+    weights; a rule in span coordinates with any rotation.
+    """
+    if not isinstance(rule, Rule):
+        raise InputError(f"rule must be a Rule, such as GradientDescent(); got {rule!r}.")
+    if rule.linear and type(rule).lookahead is not Rule.lookahead:
+        raise InputError(f"a rule with a lookahead must not say that it is linear; got {rule!r}.")
+    rng = np.random.default_rng(0)
+    if rule.linear and not _commutes(rule, rng.standard_normal((4, 6))):
+        raise InputError(
+            "a rule that says it is linear must be linear in gradients and parameters, because it "
+            f"is computed on coefficients; got {rule!r}."
+        )
+    if in_span and not rule.linear:
+        rotation = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+        if not rule.rotation_equivariant or not _commutes(rule, rotation):
+            raise InputError(
+                "span coordinates need a rule that commutes with rotations, because they leave the "
+                f"orientation open; got {rule!r}, so draw the sample with coordinates='ambient'."
+            )
+    return rule
+
+
+def _commutes(rule: Rule, matrix: FloatArray) -> bool:
+    """Return whether some steps on weights W, and on W times a matrix, differ by the matrix."""
+    rng = np.random.default_rng(1)
+    weights = [rng.standard_normal((3, len(matrix))), rng.standard_normal(3)]
+    moved = [weights[0] @ matrix, weights[1].copy()]
+    states = [rule.init({"weights": w, "biases": b}) for w, b in (weights, moved)]
+    for _ in range(3):
+        g, b = rng.standard_normal((3, len(matrix))), rng.standard_normal(3)
+        for i, (now, gradient) in enumerate(((weights, g), (moved, g @ matrix))):
+            parameters = {"weights": now[0], "biases": now[1]}
+            gradients = {"weights": gradient, "biases": b}
+            updates, states[i] = rule.update(gradients, states[i], parameters, 0.1)
+            now[0], now[1] = now[0] + updates["weights"], now[1] + updates["biases"]
+    return bool(np.allclose(weights[0] @ matrix, moved[0], rtol=1e-8, atol=1e-10))
+
+
+def _below_one(name: str, value: float) -> None:
+    if not checks.scale(name, value, zero=True) < 1:
+        raise InputError(f"{name} must be below 1; got {value!r}.")

@@ -1,0 +1,62 @@
+"""The command `featavg play`."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+
+import httpx2
+
+from support.command import command
+from support.play_server import TAB, playground
+
+
+def test_the_command_ends_cleanly_with_ctrl_c():
+    with playground() as (address, process):
+        assert address.startswith("http://127.0.0.1:")
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert "Traceback" not in out + error
+        assert error == "The playground is closed.\n"
+
+
+def test_ctrl_c_while_a_page_trains_ends_as_cleanly():
+    with playground() as (address, process):
+        url = f"{address}run?samples=1500&steps=1e20&learning_rate=1e-6&tab={TAB}&until=1000000"
+        with httpx2.stream("GET", url, timeout=60) as answer:
+            lines = answer.iter_lines()
+            assert next(lines).startswith("event: ")
+            process.send_signal(signal.SIGINT)
+            assert "event: done" not in list(lines)
+        _, error = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert error == "The playground is closed.\n"
+
+
+def test_without_the_extra_it_says_what_to_install(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    code, _, error = command(capsys, "play")
+    assert code == 2
+    assert error == "featavg: the playground needs an extra: pip install 'featavg[play]'.\n"
+
+
+def test_ports_and_hosts_that_cannot_be_are_one_sentence(capsys):
+    assert (
+        "port must be from 0 to 65535; got 70000." in command(capsys, "play", "--port", "70000")[2]
+    )
+    host = command(capsys, "play", "--host", "no such host")[2]
+    assert host == "featavg: host must be an address of this machine; got 'no such host'.\n"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, _, error = command(capsys, "play", "--port", str(taken.getsockname()[1]))
+    assert code == 2
+    assert "address already in use" in error
+
+
+def test_help_teaches(capsys):
+    code, out, _ = command(capsys, "play", "--help")
+    text = " ".join(out.split())
+    assert code == 0
+    for taught in ("Ctrl-C ends it", "--host 0.0.0.0", "pip install 'featavg[play]'", "127.0.0.1"):
+        assert taught in text

@@ -1,0 +1,260 @@
+"""The report in a real browser: headless Chromium, from a file, without a network."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from featavg.apps.report.page import write_report
+from featavg.experiments import EXPERIMENTS, run
+from support import ARTEFACTS
+
+SCREENSHOTS = ARTEFACTS / "report"
+SCREENS = {"desktop": (1440, 900), "phone": (390, 844)}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Small runs of the paper's data, by the id of their experiment."""
+    out = tmp_path_factory.mktemp("runs")
+    small = {"samples": 200, "test_samples": 20}
+    chosen = {
+        "figure2-synthetic": (replace(EXPERIMENTS["figure2-synthetic"].parameters, **small), 2),
+        "figure3-synthetic": (replace(EXPERIMENTS["figure3-synthetic"].parameters, **small), 2),
+        "ledger": (EXPERIMENTS["ledger"].quick, 1),
+    }
+    return {
+        name: run(EXPERIMENTS[name], parameters, seeds=seeds, out=out)
+        for name, (parameters, seeds) in chosen.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def address(runs):
+    return write_report(runs["ledger"].folder.parent.parent).path.as_uri()
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Open the page on a screen; afterwards, nothing may have gone wrong or left the machine."""
+    contexts, wrong = [], []
+
+    def on(screen="desktop", **options):
+        width, height = SCREENS[screen]
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on(
+            "request",
+            lambda request: (
+                None if request.url.startswith((address, "data:")) else wrong.append(request.url)
+            ),
+        )
+        page.goto(address)
+        return page
+
+    yield on
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def article(page, name):
+    return page.locator(f"article[id^='{name}-']")
+
+
+def drag_to(page, slider, share):
+    """Drag the thumb of a slider from where it is to a share of its length."""
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    ends = {name: float(slider.get_attribute(name)) for name in ("min", "max")}
+    now = (float(slider.input_value()) - ends["min"]) / (ends["max"] - ends["min"])
+    thumb = 8  # half of it, which the track leaves free at both ends
+    place = [box["x"] + thumb + s * (box["width"] - 2 * thumb) for s in (now, share)]
+    page.mouse.move(place[0], middle)
+    page.mouse.down()
+    page.mouse.move(place[1], middle, steps=5)
+    page.mouse.up()
+
+
+def test_dragging_the_radius_reads_off_the_numbers_of_the_table(opened, runs):
+    page = opened()
+    figure = article(page, "figure3-synthetic")
+    with (runs["figure3-synthetic"].folder / "results.csv").open(encoding="utf-8") as file:
+        saved = list(csv.DictReader(file))
+    seen = set()
+    for share in (0.1, 0.35, 0.7, 1.0):
+        drag_to(page, figure.locator("input[type=range]"), share)
+        radius = float(figure.locator(".slider output").inner_text())
+        seen.add(radius)
+        rows = figure.locator(".readouts tr").all()
+        shown = {row.locator("th").inner_text(): row.locator("td").inner_text() for row in rows}
+        assert len(shown) == 10  # eight of ours, two of the paper's
+        for label, text in shown.items():
+            classes, method = label.split("-class, ")
+            values = [
+                float(row["robust_accuracy"])
+                for row in saved
+                if row["classes"] == classes
+                and row["method"] == method
+                and float(row["radius"]) == radius
+            ]
+            if method == "the paper's PGD":
+                assert re.fullmatch(r"[01]\.\d{3}", text), text
+            else:
+                assert text == f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}", label
+    assert len(seen) == 4
+    assert max(seen) == 58
+
+
+def test_the_papers_point_at_a_radius_is_the_papers(opened):
+    page = opened()
+    figure = article(page, "figure3-synthetic")
+    figure.locator("input[type=range]").fill("8")  # the ninth radius, 16
+    row = figure.locator(".readouts tr", has_text="2-class, the paper's PGD")
+    assert figure.locator(".slider output").inner_text() == "16"
+    assert row.locator("td").inner_text() == "0.315"
+
+
+def test_dragging_the_picture_moves_the_slider_and_so_do_keys(opened):
+    page = opened()
+    figure = article(page, "figure3-synthetic")
+    figure.locator("svg.curve").scroll_into_view_if_needed()
+    box = figure.locator("svg.curve").bounding_box()
+    radii = []
+    page.mouse.move(box["x"] + 100, box["y"] + 100)
+    page.mouse.down()
+    for x in (200, 400):
+        page.mouse.move(box["x"] + x, box["y"] + 100)
+        radii.append(float(figure.locator(".slider output").inner_text()))
+    page.mouse.up()
+    figure.locator("input[type=range]").press("ArrowRight")
+    radii.append(float(figure.locator(".slider output").inner_text()))
+    assert radii[0] < radii[1]
+    assert radii[2] == radii[1] + 2
+
+
+def test_pointing_at_a_cell_shows_the_entry_of_the_matrix(opened, runs):
+    page = opened()
+    figure = article(page, "figure2-synthetic")
+    results = runs["figure2-synthetic"].results
+    for panel, name in enumerate(("coarse_cosines", "fine_cosines")):
+        for row, column in ((2, 3), (7, 7)):
+            map_ = figure.locator(".heat-map").nth(panel)
+            map_.locator(f"rect[data-row='{row}'][data-column='{column}']").hover()
+            values = results[name][:, row, column]
+            expected = f"{values.mean():.3f} ± {values.std(ddof=1):.3f}".replace("-0.000", "0.000")
+            assert map_.locator("output").inner_text() == (
+                f"centre {row + 1}, weight {column + 1}: cosine {expected}"
+            )
+
+
+def test_arrow_keys_walk_over_the_matrix(opened):
+    page = opened()
+    map_ = article(page, "figure2-synthetic").locator(".heat-map").first
+    map_.locator("svg").focus()
+    for key in ("ArrowUp", "ArrowDown", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    assert map_.locator("output").inner_text().startswith("centre 3, weight 2:")
+
+
+def test_scrubbing_through_training_shows_the_matrix_of_that_step(opened, runs):
+    page = opened()
+    figure = article(page, "figure2-synthetic")
+    results = runs["figure2-synthetic"].results
+    figure.locator("input[type=range]").press("Home")
+    assert figure.locator(".slider output").inner_text() == "0"
+    text = figure.locator(".heat-map output").nth(1).inner_text()
+    assert f"{results['fine_cosines_over_time'][:, 0, 0, 0].mean():.3f}" in text
+    assert abs(float(text.split("cosine ")[1].split(" ")[0])) < 0.1  # nothing learned yet
+
+
+def visible_claims(page):
+    return page.locator(".claims tbody tr:visible")
+
+
+def test_claims_can_be_filtered(opened, runs):
+    page = opened()
+    verdicts = runs["ledger"].results["verdict"][0]
+    ledger = article(page, "ledger")
+    assert visible_claims(page).count() == len(verdicts)
+    ledger.get_by_role("radio", name="violated").check()
+    assert visible_claims(page).count() == (verdicts == 0).sum()
+    assert set(visible_claims(page).evaluate_all("rows => rows.map(r => r.dataset.verdict)")) == {
+        "violated"
+    }
+    ledger.get_by_role("radio", name="all").check()
+    ledger.get_by_label("Section").select_option(index=2)
+    sections = set(visible_claims(page).evaluate_all("rows => rows.map(r => r.dataset.section)"))
+    assert len(sections) == 1
+    ledger.get_by_label("Section").select_option(index=0)
+    ledger.get_by_label("Search").fill("LEMMA-5.1")
+    assert visible_claims(page).count() >= 1
+    assert all("lemma-5.1" in row.inner_text() for row in visible_claims(page).all())
+    ledger.get_by_label("Search").fill("no such words")
+    assert visible_claims(page).count() == 0
+    assert ledger.locator("form output").inner_text() == f"0 of {len(verdicts)} claims"
+
+
+def test_claims_can_be_sorted(opened):
+    page = opened()
+    heading = article(page, "ledger").get_by_role("button", name="Room (factor)")
+    orders = []
+    for _ in range(2):
+        heading.press("Enter")
+        texts = visible_claims(page).evaluate_all("rows => rows.map(r => r.dataset.slack)")
+        orders.append([float(text) for text in texts if text])
+    assert orders[0] == sorted(orders[0])
+    assert orders[1] == orders[0][::-1]
+
+
+def test_the_theme_can_be_turned(opened):
+    page = opened(color_scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.locator("#theme").click()
+    dark = page.evaluate(ground)
+    page.locator("#theme").click()
+    assert light != dark
+    assert page.evaluate(ground) == light
+
+
+def test_printing_unfolds_everything(opened):
+    page = opened()
+    folded = page.locator("details:not([open])").count()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert folded > 0
+    assert page.locator("details:not([open])").count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details:not([open])").count() == folded
+    assert page.pdf(print_background=True).startswith(b"%PDF")
+
+
+def test_without_scripts_results_claims_and_figures_are_there(opened):
+    page = opened(java_script_enabled=False)
+    assert page.locator(".claims tbody tr").count() > 100
+    assert page.locator("img").count() == 3
+    assert page.locator(".results").first.is_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_nothing_is_wider_than_the_screen(opened, screen, scheme):
+    page = opened(screen, color_scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    widths = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert widths[0] <= widths[1]
+    loaded = page.locator("img").evaluate_all("all => all.map(i => i.complete && i.naturalWidth)")
+    assert all(width > 0 for width in loaded)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.reload()
+    page.screenshot(path=SCREENSHOTS / f"page-{screen}-{scheme}.png")
+    for name in ("figure2-synthetic", "figure3-synthetic", "ledger"):
+        article(page, name).screenshot(path=SCREENSHOTS / f"{name}-{screen}-{scheme}.png")

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import fields, replace
+
+import pytest
+
+from featavg import InputError
+from featavg.apps.cli.main import build_parser
+from featavg.apps.report.rerun import command
+from featavg.apps.report.saved import find_runs
+from featavg.experiments import EXPERIMENTS
+from support.report_runs import run_folder
+
+
+def changed(value):
+    """Another value of the same kind that every experiment accepts, or the same."""
+    return value + 1 if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_command_repeats_the_run(name, tmp_path):
+    experiment = EXPERIMENTS[name]
+    own = experiment.parameters
+    for field in fields(own):
+        try:
+            own = replace(own, **{field.name: changed(getattr(own, field.name))})
+        except InputError:
+            continue
+    for parameters in (experiment.parameters, experiment.quick, own):
+        described = json.loads(json.dumps(experiment.describe(parameters)))
+        root = tmp_path / experiment.key(parameters)
+        folder = run_folder(root, name, parameters=described["parameters"])
+        assert (folder.name == experiment.key(parameters)) == (experiment.revision == 1)
+        ((run,), _) = find_runs(root)
+        options = build_parser().parse_args(shlex.split(command(run))[1:])
+        start = experiment.quick if options.quick else experiment.parameters
+        given = {
+            f.name: getattr(options, f.name) for f in fields(start) if hasattr(options, f.name)
+        }
+        assert experiment.key(replace(start, **given)) == experiment.key(parameters)
+        usual = experiment.quick_seeds if options.quick else experiment.seeds
+        assert (options.seeds or usual) == 2
+
+
+@pytest.mark.parametrize("value", ["a\nb", "\x1b[2J", None, True, [1]])
+def test_no_command_is_made_of_values_that_no_flag_takes(value, tmp_path):
+    experiment = EXPERIMENTS["figure5"]
+    parameters = experiment.describe(experiment.parameters)["parameters"]
+    run_folder(tmp_path, "figure5", parameters=parameters | {"values": value})
+    runs, unreadable = find_runs(tmp_path)
+    assert [command(run) for run in runs] == ([] if unreadable else [None])

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from featavg import InputError
+from featavg.apps.cli.main import main
+from featavg.auditing.files import read
+
+
+@pytest.fixture
+def files(tmp_path, six_clusters):
+    """The same points and labels in every form."""
+    x, y = six_clusters.x[:40, :3], np.where(six_clusters.y[:40] > 0, "cat", "dog")
+    frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(label=y)
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    frame.to_parquet(tmp_path / "p.parquet")
+    np.savez(tmp_path / "p.npz", X=x, y=y)
+    np.save(tmp_path / "X_train.npy", x)
+    np.save(tmp_path / "y_train.npy", y)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet", "p.npz", "X_train.npy"])
+def test_every_form_gives_the_same(name, files, six_clusters):
+    table = read(files / name)
+    np.testing.assert_allclose(table.x, six_clusters.x[:40, :3])
+    assert table.y.tolist() == ["cat" if y > 0 else "dog" for y in six_clusters.y[:40]]
+    assert table.subclass is None
+
+
+def test_columns_can_be_named(files):
+    table = read(files / "p.csv", label="label", subclass="a")
+    assert table.x.shape == (40, 2)
+    assert len(table.subclass) == 40
+    with pytest.raises(InputError, match="label must be one of"):
+        read(files / "p.csv", label="nope")
+
+
+class Harmful:
+    def __reduce__(self):
+        return exec, ("raise SystemExit('executed')",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.npz", b"not an archive", "be what its name says"),
+        ("a.csv", b"x,y\n1,2\n3\n", "row 3 of a.csv has 1"),
+        ("a.csv", b"x,y\n", "rows of values"),
+        ("a.csv", b"x,z\n1,2\n", "label must be named: none"),
+        ("a.csv", b"x,y\nred,2\n", "must have numbers; 'x'"),
+        ("a.csv", b"x,y\n\xff\xfe,2\n", "be what its name says"),
+        ("a.parquet", b"PAR1 no PAR1", "be what its name says"),
+        ("a.txt", b"", "must end in"),
+        ("X.npy", pickle.dumps(Harmful()), "label must be a file beside"),
+    ],
+)
+def test_files_that_are_not_what_they_say(name, content, message, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / name)
+
+
+def test_pickles_are_refused_and_not_executed(tmp_path):
+    objects = np.array([Harmful(), Harmful()], dtype=object)
+    np.savez(tmp_path / "a.npz", X=np.ones((2, 2)), y=objects)
+    with pytest.raises(InputError, match="y must hold numbers or text; got an array of Python obj"):
+        read(tmp_path / "a.npz")
+    (tmp_path / "X.npy").write_bytes(pickle.dumps(Harmful()))
+    np.save(tmp_path / "y.npy", np.ones(2))
+    with pytest.raises(InputError, match="be what its name says"):
+        read(tmp_path / "X.npy")
+
+
+def test_objects_in_an_npy_file_are_refused(tmp_path):
+    np.save(tmp_path / "X.npy", np.ones((2, 2)))
+    np.save(tmp_path / "y.npy", np.array(["a", None], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match=r"y.npy must hold numbers or text"):
+        read(tmp_path / "X.npy")
+
+
+def _frame(**changes):
+    """Return twelve points of two classes; a value for a column replaces its fourth one."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(12, 2)), columns=["a", "b"])
+    frame["y"] = ["u", "v"] * 6
+    for name, value in changes.items():
+        if not isinstance(value, str | float | None):
+            frame[name] = value
+            continue
+        frame[name] = frame[name].astype(object)
+        frame.loc[3, name] = value
+    return frame
+
+
+UNUSABLE = [
+    ("p.parquet", _frame(a=np.nan).astype({"a": float}), "column 'a' has nan in row 4 of p.parq"),
+    ("p.csv", _frame(a="nan"), "features must be finite; column 'a' has nan in row 5 of p.csv"),
+    ("p.csv", _frame(a="inf"), "column 'a' has inf in row 5"),
+    ("p.npz", _frame(a=np.inf), r"features must be finite; got inf at index \(3, 0\)"),
+    ("p.npz", _frame(y=np.linspace(0, 1, 12)), "label must have classes.*got continuous"),
+    ("p.parquet", _frame(y=np.linspace(0, 1, 12)), "label must have classes.*got continuous"),
+    ("p.parquet", _frame(y=None), "label must have a value for every.*1 missing, in row 4"),
+    ("p.parquet", _frame(y=[0.0, 1, np.nan] * 4), "got 4 missing, the first in row 3"),
+    ("p.npz", _frame(y=[0.0, 1, np.nan] * 4), "got 4 missing, the first at index 2"),
+    ("p.csv", _frame(y=""), "label must have a value for every.*1 missing, in row 5 of p.csv"),
+    ("p.csv", _frame(subclass=["k", ""] * 6), "subclass must have a value.*6 missing"),
+    ("p.csv", _frame().set_axis(["a", "a", "y"], axis=1), "different name for each.*'a' 2 times"),
+    ("p.npz", _frame(a=np.ones(12), b=np.zeros(12)), "X must have points that differ; got 9"),
+]
+
+
+@pytest.mark.parametrize(("name", "frame", "message"), UNUSABLE)
+def test_the_command_refuses_unusable_values_in_one_sentence(
+    name, frame, message, tmp_path, capsys
+):
+    file = tmp_path / name
+    if name.endswith("csv"):
+        frame.to_csv(file, index=False)
+    elif name.endswith("parquet"):
+        frame.to_parquet(file)
+    else:
+        labels = frame.y.to_numpy()
+        x = frame[["a", "b"]].to_numpy(float)
+        np.savez(file, X=x, y=labels.astype(str) if labels.dtype == object else labels)
+    assert main(["audit", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert re.search(message, said)
+    assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_columns_of_the_same_name_are_refused_in_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pa.table([pa.array([1.0, 2]), pa.array([1.0, 2]), pa.array(["u", "v"])], list("aay"))
+    parquet.write_table(table, tmp_path / "p.parquet")
+    with pytest.raises(InputError, match="'a' 2 times"):
+        read(tmp_path / "p.parquet")
+
+
+def test_an_index_without_a_name_is_no_feature(tmp_path):
+    frame = _frame()
+    frame.to_csv(tmp_path / "p.csv")
+    shuffled = frame.sample(frac=1, random_state=0)
+    shuffled.to_csv(tmp_path / "q.csv")
+    shuffled.to_parquet(tmp_path / "q.parquet")
+    for name, called in (
+        ("p.csv", "without a name"),
+        ("q.csv", "without a name"),
+        ("q.parquet", "__index_level_0__"),
+    ):
+        table = read(tmp_path / name)
+        assert table.x.shape == (12, 2)
+        assert table.notes == (f"The column {called} only numbers the rows and is left out.",)
+    frame.rename(columns={"a": ""}).to_csv(tmp_path / "r.csv", index=False)  # measurements
+    assert read(tmp_path / "r.csv").x.shape == (12, 2)
+
+
+def test_rows_are_counted_as_in_the_file(tmp_path):
+    (tmp_path / "p.csv").write_text("\ufeffy,a\nu,1\n\nv,nan\n", encoding="utf-8")
+    with pytest.raises(InputError, match="column 'a' has nan in row 4"):
+        read(tmp_path / "p.csv")
+
+
+def test_messages_list_the_last_columns_and_no_name_twice(tmp_path):
+    names = [f"feature{i}" for i in range(40)] + ["species"]
+    (tmp_path / "p.csv").write_text(",".join(names) + "\n" + ",".join("1" * 41) + "\n")
+    for label in (None, "kind"):
+        with pytest.raises(InputError, match="feature0, .*, …, .*, species"):
+            read(tmp_path / "p.csv", label=label)
+    np.save(tmp_path / "X.npy", np.ones((2, 2)))
+    with pytest.raises(InputError, match=r"looked for y.npy, X_y.npy\."):
+        read(tmp_path / "X.npy")

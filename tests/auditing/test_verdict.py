@@ -1,0 +1,101 @@
+"""What an audit says in words, from hand-made audits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from featavg.apps.audit.page import page, table_rows
+from featavg.auditing.audit import audit
+
+
+def test_reasons_name_what_is_wrong(audited):
+    """Hand-made audits, each with one thing that spoils the gain."""
+    poor = replace(audited, fine=replace(audited.fine, radii=audited.coarse.radii))
+    names = {"not orthogonal": "cosines", "unbalanced": "sizes"}
+    correlated = np.full((6, 6), 0.8) + 0.2 * np.eye(6)
+    sizes = np.array([90, 10, 50, 50, 50, 50])
+    for word, field in names.items():
+        value = correlated if field == "cosines" else sizes
+        spoiled = replace(poor, geometry=replace(audited.geometry, **{field: value}))
+        assert any(word in reason for reason in spoiled.reasons)
+    overlapping = replace(poor, subclass_accuracy=0.5)
+    assert any("overlap" in reason for reason in overlapping.reasons)
+    assert audited.reasons == []
+
+
+def _changed(audited, *, coarse=None, fine=None, **changes):
+    """Return a hand-made audit; `coarse` and `fine` are averaging indices."""
+    for name, index in (("coarse", coarse), ("fine", fine)):
+        if index is not None:
+            changes[name] = replace(getattr(audited, name), averaging_index=index)
+    return replace(audited, **changes)
+
+
+def test_the_deviation_of_cosines_is_not_called_a_cosine(audited):
+    parallel = replace(audited.geometry, cosines=np.ones((6, 6)))
+    poor = replace(audited.fine, radii=audited.coarse.radii)
+    spoiled = replace(audited, geometry=parallel, fine=poor)
+    assert spoiled.summary()["cosine_deviation"] == pytest.approx(1.2)
+    assert "correlation" not in spoiled.summary()
+    assert "cosines within a class are 1.20 away, on average, from the -0.20 of" in spoiled.verdict
+    assert "|cosine|" not in spoiled.verdict
+
+
+def test_more_subclasses_are_called_more_robust_only_if_they_are(audited):
+    more = replace(audited, clear={-1: 1, 1: 1})
+    assert "Only 1 + 1 can be found again" in more.verdict
+    assert "and is more robust than coarse labels on held-out points" in more.verdict
+    unclear = replace(more, gain=(0.1, -0.2, 0.3))
+    assert "but is not more robust than coarse labels on held-out points" in unclear.verdict
+    assert "No difference in robustness" in unclear.verdict
+
+
+def test_noise_does_not_contradict_itself():
+    rng = np.random.default_rng(0)
+    audited = audit(rng.standard_normal((300, 10)), rng.integers(0, 2, 300), points=40)
+    assert "is more robust" not in audited.verdict
+    assert "No difference in robustness" in audited.verdict
+
+
+def test_the_theory_has_a_factor_only_for_two_classes(audited):
+    many = replace(
+        audited, classes=(0, 1, 2), fine=replace(audited.fine, radii=audited.coarse.radii)
+    )
+    assert many.predicted_ratio is None
+    assert many.summary()["predicted_ratio"] is None
+    assert many.reasons == []
+    assert "theory" not in many.verdict
+    assert table_rows(many)[-1][-1].endswith("(–)")
+    broken = replace(audited, coarse=replace(audited.coarse, radii=np.zeros(9)))
+    assert table_rows(broken)[-1][-1] == "– (1.73)"
+    assert "Why the factor" not in page(many, "x")
+    assert "Why the factor" in page(replace(many, classes=(0, 1)), "x")
+
+
+def test_the_index_is_believed_only_where_it_can_tell(audited):
+    says = "A network trained on the coarse labels averages their features"
+    assert says in _changed(audited, coarse=0.9, fine=0.1).verdict
+    alike = _changed(audited, coarse=0.95, fine=0.93).verdict
+    assert says not in alike
+    assert "cannot be told" in alike
+    assert "does not differ (0.93)" in alike
+    means = audited.geometry.means[:1] + 0.01 * audited.geometry.means
+    parallel = _changed(
+        audited, coarse=0.95, fine=0.6, geometry=replace(audited.geometry, means=means)
+    )
+    assert says not in parallel.verdict
+    assert "point so much the same way" in parallel.verdict
+    assert "does not average" in _changed(audited, coarse=0.05, fine=0.03).verdict
+
+
+def test_features_of_very_different_scales_get_a_hint(audited):
+    assert audited.hints == []
+    uneven = replace(audited, leading=(60, 0.998))
+    assert uneven.hints == uneven.summary()["hints"]
+    assert uneven.hints[0].startswith("60 of 600 features have 99.8 % of the variance")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(80, 3)) * [1, 1, 100]
+    assert "1 of 3 features has 100 %" in audit(x, rng.integers(0, 2, 80), points=5).hints[0]

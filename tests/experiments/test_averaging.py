@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+import numpy as np
+
+import featavg as fa
+from featavg.experiments import averaging
+from support import sweep_faults as faults
+
+
+def test_the_setting_is_that_of_the_figures():
+    parameters = averaging.Parameters(**faults.FIXED)
+    measured = averaging.measure(parameters, 3)
+    run, test = parameters.train_coarse(3)
+    assert measured["index"] == fa.averaging_index(run.net, run.sample)
+    assert measured["radius"] == np.median(fa.exact_radii(run.net, test.x, test.y).upper)

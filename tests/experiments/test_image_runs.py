@@ -1,0 +1,98 @@
+"""The whole path of the experiments on images, from the files to the figure, at tiny size."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import pairwise
+
+import pytest
+
+from featavg.apps.cli.main import main
+from featavg.vision import curves
+from support import tiny_datasets
+
+TINY = {
+    "figure3-mnist": "--network small-cnn --width 2 --recipe mnist-quick",
+    "figure3-cifar10": "--width 2 --recipe cifar10-quick",
+    "figure3-fashion": "--network small-cnn --width 2 --recipe mnist-quick --split parity",
+}
+ATTACK = "--attack-images 4 --radii 3 --radius-step 0.5 --pgd-steps 3 --minimal-steps 4"
+DATASETS = {name: name.removeprefix("figure3-") for name in TINY} | {
+    "figure3-fashion": "fashion-mnist",
+    "margin-mnist": "mnist",
+}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, declare, capsys):
+    """Run an experiment on the tiny data set, with an empty cache and the data as torchvision's."""
+
+    def runs(name, options, where="runs"):
+        folder = tmp_path / "data"
+        dataset = DATASETS[name]
+        if not folder.exists():
+            declare(dataset)
+            tiny_datasets.torchvision_folder(folder, dataset)
+        monkeypatch.setenv("FEATAVG_DATA", str(folder))
+        monkeypatch.setenv("FEATAVG_CACHE", str(tmp_path / where / "cache"))
+        out = tmp_path / where / "out"
+        code = main(["run", name, *options.split(), "--out", str(out)])
+        (summary,) = out.rglob("summary.json")
+        with (summary.parent / "results.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        capsys.readouterr()
+        return code, json.loads(summary.read_text()), rows
+
+    return runs
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_figure3_from_files_to_conclusion(name, run):
+    code, summary, rows = run(name, f"{TINY[name]} {ATTACK}")
+    assert code in (0, 1)  # networks trained on a few images need not be accurate
+    series = {}
+    for row in rows:
+        key = int(row["classes"]), row["attack"]
+        series.setdefault(key, []).append(float(row["robust_accuracy"]))
+    assert {classes for classes, _ in series} == {2, 10}
+    for (classes, attack), values in series.items():
+        if attack != "plain":  # which attacks each radius anew
+            assert all(a >= b for a, b in pairwise(values))
+        worst = series[classes, "worst"]
+        assert all(w <= v for w, v in zip(worst, values, strict=True))
+    assert "Under the worst of all attacks" in summary["conclusion"]
+    assert "by plain PGD on the own cross-entropy" in summary["conclusion"]
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_an_interrupted_attack_goes_on_and_ends_with_the_same_numbers(after, run, monkeypatch):
+    options = f"{TINY['figure3-mnist']} {ATTACK}"
+    _, _, whole = run("figure3-mnist", options, "whole")
+    minimal_batch, calls = curves.minimal_batch, []
+
+    def stopping(*arguments):
+        calls.append(1)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return minimal_batch(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(curves, "minimal_batch", stopping)
+        with pytest.raises((KeyboardInterrupt, SystemExit, ValueError)):
+            run("figure3-mnist", options, "stopped")
+    _, _, resumed = run("figure3-mnist", options, "stopped")
+    assert resumed == whole
+
+
+def test_margin_mnist_trains_one_network_longer_and_longer(run):
+    tiny = "--width 2 --epochs 8 --networks 3 --batch 4 --attack-images 4 --radii 3 --pgd-steps 3"
+    _, summary, rows = run("margin-mnist", tiny)
+    assert [int(row["epochs"]) for row in rows] == [2, 4, 8]
+    for row in rows:
+        margin, norm = float(row["margin"]), float(row["norm"])
+        assert float(row["normalized_margin"]) == pytest.approx(margin / norm**4)
+    assert "From epoch 2 to 8 the training loss fell" in summary["conclusion"]
+    # a run that stops earlier is the beginning of the longer one
+    _, _, shorter = run("margin-mnist", tiny.replace("--epochs 8", "--epochs 4"), "shorter")
+    assert shorter[-1] == rows[1]

@@ -1,0 +1,43 @@
+"""A playground in a process of its own, and a browser to look at it with."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+TAB = "0123456789abcdef"
+
+
+@contextmanager
+def playground(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run `featavg play` on a free port; give its address and the process."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "featavg.apps.cli.main",
+            "play",
+            "--port",
+            "0",
+            "--no-open",
+            *arguments,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONWARNINGS": "error"},
+    )
+    try:
+        first = process.stdout.readline()
+        found = re.search(r"http://\S+", first)
+        assert found, f"it said {first!r} and {process.stderr.read()!r}"
+        yield found.group(), process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)

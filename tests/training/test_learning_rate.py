@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import featavg as fa
+from featavg import InputError
+
+
+def test_at_the_stable_rate_the_loss_never_rises_while_no_activation_changes(rng):
+    """Positive points and weights: every neuron sees every point, and the outputs are linear."""
+    x = np.abs(rng.standard_normal((40, 8))) + 1
+    sample = fa.Sample.from_points(x, np.arange(40) % 4)
+    for net in (fa.BinaryNet(np.ones((6, 8))), fa.MultiClassNet(np.ones((8, 8)), 4)):
+        rate = fa.stable_learning_rate(net, sample)
+        trained = fa.descend(net, sample, learning_rate=rate, steps=300, record=range(301))
+        assert trained.active.all()
+        assert (np.diff(trained.log_loss) <= 0).all()
+
+
+def test_the_stable_rate_against_the_gram_matrix(measured, rng):
+    x, cluster = measured
+    sample = fa.Sample.from_points(x, cluster)
+    gram = np.linalg.eigvalsh(x @ x.T)[-1] / 12
+    net = fa.MultiClassNet.init(sample, width=2, weight_scale=1, rng=rng)
+    assert fa.stable_learning_rate(net, sample) == pytest.approx(2 * 2 / gram)
+    with_biases = np.linalg.eigvalsh(x @ x.T + 1)[-1] / 12
+    net = fa.BinaryNet.init(sample, width=3, weight_scale=1, bias_scale=1, rng=rng)
+    assert fa.stable_learning_rate(net, sample) == pytest.approx(2 * 3 / with_biases)
+    nothing = fa.Sample.from_points(np.zeros((4, 2)), [0, 1, 0, 1])
+    net = fa.MultiClassNet(np.ones((2, 2)), 2)
+    with pytest.raises(InputError, match="a point that is not zero"):
+        fa.stable_learning_rate(net, nothing)
+    with pytest.raises(InputError, match="net must be a BinaryNet or a MultiClassNet"):
+        fa.stable_learning_rate("net", nothing)

