@@ -14,7 +14,7 @@ from featavg.experiments import (
 from support.probe import Probe, contents
 
 # those that read images, and those that are sweeps, have tests of their own
-WITHOUT_DATA = [name for name, e in EXPERIMENTS.items() if e.data is None and e.design is None]
+WITHOUT_DATA = [name for name, e in EXPERIMENTS.items() if e.data is None and not e.has_own_axes]
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path):

@@ -94,7 +94,8 @@ def test_other_parameters_have_another_folder(tmp_path):
     probe = Probe()
     folders = {run(probe.experiment, Settings(size=s), out=tmp_path).folder for s in (2, 3)}
     assert len(folders) == 2
-    assert probe.experiment.key(Settings()) != replace(probe.experiment, revision=2).key(Settings())
+    other = replace(probe.experiment, id="another")
+    assert probe.experiment.key(Settings()) != other.key(Settings())
 
 
 @pytest.mark.parametrize("spoil", ["truncated", "empty", "pickle", "other source", "no times"])

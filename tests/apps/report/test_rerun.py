@@ -8,6 +8,8 @@ import pytest
 
 from featavg import InputError
 from featavg.apps.cli.main import build_parser
+from featavg.apps.cli.run import parse_flags
+from featavg.apps.cli.running import chosen_parameters
 from featavg.apps.report.rerun import command
 from featavg.apps.report.saved import find_runs
 from featavg.experiments import EXPERIMENTS
@@ -32,14 +34,11 @@ def test_the_command_repeats_the_run(name, tmp_path):
         described = json.loads(json.dumps(experiment.describe(parameters)))
         root = tmp_path / experiment.key(parameters)
         folder = run_folder(root, name, parameters=described["parameters"])
-        assert (folder.name == experiment.key(parameters)) == (experiment.revision == 1)
+        assert folder.name == experiment.key(parameters)
         ((run,), _) = find_runs(root)
-        options = build_parser().parse_args(shlex.split(command(run))[1:])
-        start = experiment.quick if options.quick else experiment.parameters
-        given = {
-            f.name: getattr(options, f.name) for f in fields(start) if hasattr(options, f.name)
-        }
-        assert experiment.key(replace(start, **given)) == experiment.key(parameters)
+        found, options = parse_flags(build_parser().parse_args(shlex.split(command(run))[1:]))
+        assert found is experiment
+        assert experiment.key(chosen_parameters(found, options)) == experiment.key(parameters)
         usual = experiment.quick_seeds if options.quick else experiment.seeds
         assert (options.seeds or usual) == 2
 

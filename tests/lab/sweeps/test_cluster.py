@@ -147,7 +147,7 @@ def test_a_run_that_needs_more_memory_than_its_worker_fails_alone(cluster, tmp_p
 def test_a_cluster_with_other_source_code_or_no_workers_is_refused(cluster, tmp_path, monkeypatch):
     running = cluster()
     design = Design.from_file(faults.toml(tmp_path / "design.toml"))
-    monkeypatch.setattr(workers, "source_here", lambda: "another")
+    monkeypatch.setattr(workers, "source_here", lambda _: "another")
     with pytest.raises(InputError, match="the same source code"):
         sweep(design, tmp_path / "out", cluster=running.address)
     for worker in running.processes[1:]:

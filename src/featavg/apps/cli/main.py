@@ -78,7 +78,7 @@ def _extra_of(module: str) -> str | None:
     """Return the extra of featavg that brings a module, or None if none does."""
     for line in requires("featavg") or []:
         name = re.match(r"[\w.-]+", line)
-        extra = re.search(r"extra == ['\"](\w+)['\"]", line)
+        extra = re.search(r"extra == ['\"](?!dev)(\w+)['\"]", line)
         if name and extra and name[0].replace("-", "_").lower() == module.lower():
             return extra[1]
     return None
