@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from featavg.apps.cli.main import build_parser
+from featavg.apps.cli.run import parse_flags
 from featavg.experiments import EXPERIMENTS
 from support import ROOT
 from support.documents import OTHERS, commands, execute, fenced
@@ -55,7 +56,9 @@ def test_commands_of_a_page_are_understood(page, capsys):
         elif program == "featavg":
             code = 0
             try:
-                parser.parse_args(arguments)
+                options = parser.parse_args(arguments)
+                if arguments[0] == "run" and ".py" not in arguments[1]:
+                    parse_flags(options)
             except SystemExit as end:  # with 0 after --help
                 code = end.code
             assert code == 0, f"featavg {' '.join(arguments)}: {capsys.readouterr().err}"

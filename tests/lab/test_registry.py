@@ -133,5 +133,5 @@ def test_files_that_cannot_be_imported_by_their_name(file, tmp_path):
 
 @pytest.mark.parametrize("address", ["nothing", "", None, 3])
 def test_an_unknown_experiment_is_refused_with_all_that_there_are(address):
-    with pytest.raises(InputError, match=r"experiment must be a file .* 'averaging', .* got "):
+    with pytest.raises(InputError, match=r"experiment must be one of .* 'averaging', .* got "):
         registry.find(address)

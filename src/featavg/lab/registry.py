@@ -61,7 +61,7 @@ def find(address: Any, *, name: str = "experiment", folder: Path | None = None) 
     if address not in known:
         because = "".join(f" ({sentence.rstrip('.')})" for sentence in broken)
         raise InputError(
-            f"{name} must be a file such as ./mine.py or one of {', '.join(map(repr, known))}; "
+            f"{name} must be one of {', '.join(map(repr, known))}, or a file such as ./mine.py; "
             f"got {address!r}{because}."
         )
     return known[address]
