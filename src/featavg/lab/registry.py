@@ -33,7 +33,7 @@ def experiments() -> dict[str, Experiment]:
     --------
     >>> from featavg.lab import registry
     >>> registry.experiments()["averaging"].paper
-    'none, an extension'
+    'Section 6.1'
     """
     return dict(_loaded()[0])
 
