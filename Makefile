@@ -5,10 +5,11 @@ BIN    := $(VENV)/bin
 # Where the documentation finds its numbers, and what it runs (a minute) if it is not there yet.
 RUNS      ?= runs
 DOCS_RUNS ?= figure1 figure2-synthetic figure3-synthetic
+FAST   := not browser and not cluster and not faults and not network and not slow and not vision
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce play test test-network test-faults lint format docs benchmark browser clean
+.PHONY: help install reproduce play test test-fast test-network test-faults lint format docs benchmark browser clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,16 +25,20 @@ play: $(VENV)/play ## open the playground in the browser
 test: $(VENV)/dev browser ## run the tests
 	$(BIN)/python -m pytest
 
-test-network: $(VENV)/dev ## fetch the real data sets and check them
+test-fast: $(VENV)/test ## run the quick tests of the core: no PyTorch, Dask or browser
+	$(BIN)/python -m pytest -m '$(FAST)'
+
+test-network: $(VENV)/test ## fetch the real data sets and check them
 	$(BIN)/python -m pytest -m network tests/datasets
 
-test-faults: $(VENV)/dev ## kill sweeps, workers and schedulers, 20 rounds
-	FEATAVG_FAULT_ROUNDS=20 $(BIN)/python -m pytest tests/lab/sweeps/test_faults.py tests/lab/sweeps/test_cluster.py
+test-faults: $(VENV)/dev ## kill trainings, sweeps, workers and schedulers, 20 rounds
+	FEATAVG_FAULT_ROUNDS=20 $(BIN)/python -m pytest -m faults tests
 
-lint: $(VENV)/dev ## check style and types
+lint: $(VENV)/dev ## check style, types and the layers of the package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(VENV)/dev ## format the code
 	$(BIN)/ruff check --fix .
@@ -57,7 +62,7 @@ benchmark: $(VENV)/dev ## time the engine against what people use today
 	$(BIN)/python benchmarks/estimators.py --speed
 
 clean: ## remove the environment and caches; 'runs' stays
-	rm -rf $(VENV) docs/_build docs/_vendor docs/reference/generated artefacts .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) docs/_build docs/_vendor docs/reference/generated artefacts .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
 # A stamp file for each set of dependencies: made again when what it depends on changes.
 $(VENV)/bin/python:
@@ -72,13 +77,17 @@ $(VENV)/play: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[play]'
 	@touch $@ $(VENV)/core
 
+$(VENV)/test: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt -e '.[test]'
+	@touch $@ $(VENV)/core $(VENV)/play
+
 $(VENV)/docs: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[docs]'
-	@touch $@ $(VENV)/core $(VENV)/play
+	@touch $@ $(VENV)/core
 
 $(VENV)/dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[dev]'
-	@touch $@ $(VENV)/core $(VENV)/play $(VENV)/docs
+	@touch $@ $(VENV)/core $(VENV)/play $(VENV)/test $(VENV)/docs
 
 # The browser that the tests drive: what is there, or else Debian's package.
 browser:

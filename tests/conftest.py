@@ -11,6 +11,8 @@ import featavg as fa
 from featavg.datasets.catalogue import CATALOGUE
 from support import FILES, tiny_datasets
 
+collect_ignore = ["support"]  # no tests, and programs that need PyTorch
+
 
 @pytest.fixture
 def rng() -> np.random.Generator:

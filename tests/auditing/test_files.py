@@ -136,7 +136,7 @@ def test_the_command_refuses_unusable_values_in_one_sentence(
 
 
 def test_columns_of_the_same_name_are_refused_in_parquet(tmp_path):
-    pa = pytest.importorskip("pyarrow")
+    import pyarrow as pa
     from pyarrow import parquet
 
     table = pa.table([pa.array([1.0, 2]), pa.array([1.0, 2]), pa.array(["u", "v"])], list("aay"))

@@ -12,7 +12,6 @@ from featavg.estimators.scaling import Scaling
 
 
 def test_a_network_of_ours_has_the_same_index_as_a_module(six_clusters):
-    pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     net = fa.BinaryNet.init(six_clusters, width=3, weight_scale=1e-5, bias_scale=1e-5, rng=rng)
     trained = fa.descend(net, six_clusters, learning_rate=1e-3, steps=200).net
@@ -32,23 +31,24 @@ def test_a_network_of_ours_has_the_same_index_as_a_module(six_clusters):
         ).averaging_index
         < 0.05
     )
-    audited = audit_model(one_by_one, six_clusters.x, six_clusters.y)
-    assert audited.subclasses == {-1: 3, 1: 3}
+    found = audit_model(one_by_one, six_clusters.x, six_clusters.y)
+    assert found.subclasses == {-1: 3, 1: 3}
 
 
 def _module(net):
     from torch import nn, tensor
 
     hidden = nn.Linear(net.dim, len(net.weights))
-    hidden.weight.six_clusters, hidden.bias.six_clusters = tensor(net.weights), tensor(net.biases)
+    hidden.weight.data, hidden.bias.data = tensor(net.weights), tensor(net.biases)
     last = nn.Linear(len(net.weights), 2, bias=False)
     sign = tensor(net.neuron_signs.astype(float))
-    last.weight.six_clusters = tensor(np.stack([-sign, sign]))
+    last.weight.data = tensor(np.stack([-sign, sign]))
     return nn.Sequential(hidden, nn.ReLU(), last).double()
 
 
 def test_layers_can_be_named_and_bad_ones_are_refused(six_clusters):
-    torch = pytest.importorskip("torch")
+    import torch
+
     net = torch.nn.Sequential(torch.nn.Linear(600, 5), torch.nn.ReLU(), torch.nn.Linear(5, 2))
     net.train()
     assert (

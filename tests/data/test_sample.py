@@ -22,7 +22,9 @@ def test_a_sample_of_points_has_class_means_and_residuals(measured):
     np.testing.assert_array_equal(sample.y, np.where(cluster == 0, -1, 1))
     assert isinstance(sample.law, MeasuredLaw)
     assert (sample.law.signal, sample.law.noise) == (1, 1)
-    assert np.isnan(sample.law.cosine)
+    assert not hasattr(sample.law, "cosine")
+    assert not sample.law.rotation_invariant
+    assert not sample.law.follows_definition
     assert repr(sample) == "Sample(12 points, 4 clusters, 6 coordinates, float64)"
 
 
@@ -80,7 +82,7 @@ def test_what_cannot_be_a_sample_is_refused(measured, rng):
     with pytest.raises(InputError, match="centers must have 6 columns"):
         fa.Sample.from_points(x, cluster, centers=np.ones((4, 5)))
     sample = fa.Sample.from_points(x, cluster)
-    with pytest.raises(InputError, match="fresh points cannot be drawn"):
+    with pytest.raises(InputError, match="cannot be drawn because these were measured"):
         sample.fresh(3, rng=rng)
     with pytest.raises(InputError, match="cannot be drawn from a law that is not known"):
         sample.law.sample(3, rng=rng)

@@ -8,6 +8,7 @@ import pytest
 import featavg as fa
 from featavg.experiments import EXPERIMENTS, ablations, figure2, run
 from featavg.lab.setting import MatrixSetting
+from featavg.plot import draw
 
 FIGURES = [f"figure{i}" for i in range(5, 10)]
 TINY = {"clusters": 4, "dim": 300, "width": 2, "test_samples": 8, "steps": 30}
@@ -92,13 +93,13 @@ def test_the_baseline_is_the_network_of_figure2():
 def test_a_figure_has_a_panel_for_each_value(name, tmp_path):
     parameters = tiny(name)
     finished = run(EXPERIMENTS[name], parameters, seeds=2, out=tmp_path)
-    figure = EXPERIMENTS[name].plot(parameters, finished.results)
+    figure = draw.figure(EXPERIMENTS[name].views(parameters, finished.results))
     *panels, bar = figure.axes
     assert len(panels) == len(parameters.settings)
     assert bar.get_ylabel() == "cosine"
     for i, (panel, value) in enumerate(zip(panels, parameters.settings, strict=True)):
         drawn = panel.images[0].get_array()
-        np.testing.assert_array_equal(drawn, finished.results["cosines"][0, i])
+        np.testing.assert_allclose(drawn, finished.results["cosines"][0, i], rtol=1e-5)
         assert f"= {np.format_float_positional(value, trim='-')}" in panel.get_title()
     rows = (finished.folder / "results.csv").read_text().splitlines()
     assert len(rows) == 1 + 2 * len(panels) * 16

@@ -63,8 +63,8 @@ def test_the_papers_gain_stands_where_the_paper_has_curves(name):
     assert float(plain.paper) == pytest.approx(gain[1:].mean(), abs=6e-4)
 
 
+@pytest.mark.vision
 def test_every_recipe_it_names_exists():
-    pytest.importorskip("torch")
     from featavg.vision.recipes import RECIPES
 
     for experiment in figure3_images.EXPERIMENTS:

@@ -14,6 +14,7 @@ from featavg.measures.distance import (
     distance_to_decoupled,
 )
 from featavg.networks import reference
+from support.zoo import polynomial
 
 
 def sample(dim, clusters, seed=0):
@@ -42,13 +43,13 @@ def test_the_truth_lies_between_the_bounds(power, seed):
     train = sample(2, 2, seed)
     signs = np.array([1, 1, -1, -1])
     weights = train.centers[[0, 0, 1, 1]] + rng.choice([0.1, 3.0]) * rng.standard_normal((4, 2))
-    net = fa.PolynomialNet(weights, signs * rng.uniform(0.5, 2, 4), power)
+    net = polynomial(weights, signs * rng.uniform(0.5, 2, 4), power)
     averaging = distance_to_averaging(net, train)
     truth = on_the_circle(net, reference.averaging(train))
     assert 0 <= averaging.lower <= truth + 3e-4
     assert averaging.upper >= truth - 3e-4
     decoupled = distance_to_decoupled(net, train)
-    truth = on_the_circle(net, fa.PolynomialNet(train.centers, [1.0, -1.0], power))
+    truth = on_the_circle(net, polynomial(train.centers, [1.0, -1.0], power))
     assert 0 <= decoupled.lower <= truth + 3e-4
     assert decoupled.upper >= truth - 3e-4
     # the cutting plane finds the truth; what is lost is the proof of the size
@@ -60,12 +61,12 @@ def test_the_truth_lies_between_the_bounds(power, seed):
 def test_the_closed_forms_are_at_distance_zero_whatever_their_scale():
     train = sample(60, 6)
     sums = np.stack([train.centers[:3].sum(axis=0), train.centers[3:].sum(axis=0)])
-    split = fa.PolynomialNet(np.repeat(sums, 2, axis=0), [3.0, 1.0, -2.0, -2.0])
+    split = polynomial(np.repeat(sums, 2, axis=0), [3.0, 1.0, -2.0, -2.0])
     for net in (reference.averaging(train), split):
         found = distance_to_averaging(net, train)
         assert found.lower <= found.upper < 1e-9
     for power in (1, 2, 3):
-        net = fa.PolynomialNet(7 * train.centers, 0.1 * train.law.signs, power)
+        net = polynomial(7 * train.centers, 0.1 * train.law.signs, power)
         found = distance_to_decoupled(net, train)
         assert found.lower <= found.upper < 1e-9
 
@@ -75,7 +76,7 @@ def test_decoupled_networks_are_as_far_from_averaging_as_two_points_say(power):
     """By hand: with q centres a side, at a centre f = 1 and C f_FA = C, at the average q^(1-p/2)
     and C sqrt(q); they differ by the same where C = (1 + q^(1-p/2)) / (1 + sqrt(q))."""
     train = sample(60, 10)
-    net = fa.PolynomialNet(train.centers, train.law.signs.astype(float), power)
+    net = polynomial(train.centers, train.law.signs.astype(float), power)
     C = (1 + 5 ** (1 - power / 2)) / (1 + np.sqrt(5))
     assert distance_to_averaging(net, train).lower >= 1 - C - 1e-6
 
@@ -87,4 +88,4 @@ def test_what_has_no_such_distance_is_refused():
     with pytest.raises(fa.InputError, match="one output"):
         distance_to_averaging(fa.MultiClassNet(train.centers, 4), train)
     with pytest.raises(fa.InputError, match="not zero everywhere"):
-        distance_to_decoupled(fa.PolynomialNet(np.ones((2, 20)), [0.0, 0.0]), train)
+        distance_to_decoupled(polynomial(np.ones((2, 20)), [0.0, 0.0]), train)

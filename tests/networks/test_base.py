@@ -16,10 +16,10 @@ def test_residuals_are_minus_the_derivative_of_the_loss(binary, multi, rng):
         f = rng.standard_normal(outputs)
 
         def loss(f, net=net, target=target):
-            return net.losses(f[:, None], target)[0]
+            return net.default_loss.losses(f[:, None], target)[0]
 
         np.testing.assert_allclose(
-            net.residuals(f[:, None], target)[:, 0], -approx_fprime(f, loss), atol=1e-6
+            net.default_loss.residuals(f[:, None], target)[:, 0], -approx_fprime(f, loss), atol=1e-6
         )
 
 
@@ -35,8 +35,8 @@ def test_residual_direction_is_that_of_the_residuals(binary, multi, rng):
         (binary, rng.standard_normal((1, 9)), rng.choice([-1, 1], 9)),
         (multi, rng.standard_normal((5, 9)), rng.integers(5, size=9)),
     ):
-        residuals = net.residuals(outputs, targets)
-        direction = net.residual_direction(outputs, targets)
+        residuals = net.default_loss.residuals(outputs, targets)
+        direction = net.default_loss.directions(outputs, targets)
         factor = np.linalg.norm(residuals, axis=0) / np.linalg.norm(direction, axis=0)
         np.testing.assert_allclose(direction * factor, residuals)
 

@@ -34,24 +34,26 @@ def test_probability_readout_at_every_scale(factor):
 
 def test_small_losses_keep_their_digits():
     """At a gap g between two classes the loss is log(1 + e^-g), however small."""
-    net = fa.MultiClassNet(np.eye(2), classes=2, positive=1)
+    loss = fa.CrossEntropy()
     for dtype, gaps in ((np.float64, [5.0, 37.0, 700.0]), (np.float32, [5.0, 20.0, 80.0])):
         outputs = np.array([gaps, [0.0] * 3], dtype=dtype)
         targets = np.zeros(3, dtype=np.int64)
         exact = np.log1p(np.exp(-np.array(gaps)))
-        np.testing.assert_allclose(net.losses(outputs, targets), exact, rtol=1e-5)
-        residuals = net.residuals(outputs, targets)
+        np.testing.assert_allclose(loss.losses(outputs, targets), exact, rtol=1e-5)
+        residuals = loss.residuals(outputs, targets)
         np.testing.assert_allclose(residuals[0], 1 / (1 + np.exp(gaps)), rtol=1e-5)
         np.testing.assert_allclose(residuals[0], -residuals[1])
         # wrongly classified: the loss is the gap
-        wrong = net.losses(outputs, targets + 1)
+        wrong = loss.losses(outputs, targets + 1)
         np.testing.assert_allclose(wrong, np.array(gaps) + exact, rtol=1e-5)
 
 
 def test_margins_are_positive_exactly_where_the_label_wins(multi, rng):
     f = rng.standard_normal((5, 50))
     targets = rng.integers(5, size=50)
-    np.testing.assert_array_equal(multi.margins(f, targets) > 0, f.argmax(axis=0) == targets)
+    np.testing.assert_array_equal(
+        multi.default_loss.margins(f, targets) > 0, f.argmax(axis=0) == targets
+    )
 
 
 @pytest.mark.parametrize("method", ["dual", "primal"])

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -37,11 +36,14 @@ def test_pgd_never_beats_and_nearly_reaches_the_distance_to_a_known_boundary(rng
         assert broken[distance < 0.99 * radius].all()
 
 
+@pytest.mark.vision
 @pytest.mark.parametrize("objective", ["readout", "cross-entropy"])
 @pytest.mark.parametrize("which", ["binary", "probability", "argmax"])
 def test_pgd_in_the_span_takes_the_same_steps_as_autograd_in_all_dimensions(
     trained, which, objective, monkeypatch
 ):
+    import torch
+
     _, test, coarse, fine = trained
     net = coarse if which == "binary" else fine.with_readout(which)
     # where some of the points break and others do not

@@ -1,54 +1,134 @@
-"""Gradient descent by PyTorch's autograd: the independent implementation we compare with."""
+"""Training by PyTorch's autograd and optimisers: the independent implementation we compare with."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 import featavg as fa
 
 
-def train(net, sample: fa.Sample, learning_rate: float, steps: int) -> tuple[np.ndarray, ...]:
-    """Return weights, biases and the final loss of an ordinary training loop."""
+class Trained:
+    """What an ordinary training loop ends with."""
+
+    def __init__(self, parameters: dict[str, torch.Tensor], loss: float) -> None:
+        self.weights, self.biases, self.second_layer = (
+            parameters[name].detach().numpy() for name in ("weights", "biases", "second_layer")
+        )
+        self.loss = loss
+
+
+def activated(activation: fa.Activation, z: torch.Tensor) -> torch.Tensor:
+    """Return an activation by PyTorch's own functions."""
+    if isinstance(activation, fa.LeakyReLU):
+        return F.leaky_relu(z, activation.leak)
+    if isinstance(activation, fa.ReLUPower):
+        return F.relu(z) ** activation.power
+    if isinstance(activation, fa.Softplus):
+        return F.softplus(z, beta=activation.sharpness, threshold=1000)
+    assert type(activation) is fa.ReLU
+    return F.relu(z)
+
+
+def mean_loss(loss: fa.Loss, f: torch.Tensor, sample: fa.Sample, batch: Any) -> torch.Tensor:
+    """Return the mean loss of outputs (points, outputs) by PyTorch's own functions."""
+    y, c = torch.tensor(sample.y[batch]), torch.tensor(sample.cluster[batch])
+    one = f.shape[1] == 1
+    if isinstance(loss, fa.Logistic):
+        right = (y > 0).to(f.dtype)
+        smoothed = right * (1 - loss.smoothing) + loss.smoothing / 2
+        return F.binary_cross_entropy_with_logits(f[:, 0], smoothed)
+    if isinstance(loss, fa.CrossEntropy):
+        return F.cross_entropy(f, c, label_smoothing=loss.smoothing)
+    if isinstance(loss, fa.Square):
+        target = y[:, None].to(f.dtype) if one else F.one_hot(c, f.shape[1]).to(f.dtype)
+        return F.mse_loss(f, target, reduction="sum") / (2 * len(f))
+    own = f[:, 0] * y if one else f.gather(1, c[:, None])[:, 0]
+    others = f.scatter(1, c[:, None], -torch.inf) if not one else None
+    if isinstance(loss, fa.Exponential):
+        return (-own).exp().mean() if one else (others - own[:, None]).exp().sum(1).mean()
+    if isinstance(loss, fa.Hinge):
+        margin = own if one else own - others.amax(1)
+        return F.relu(1 - margin).mean()
+    assert isinstance(loss, fa.CoarseCrossEntropy)
+    known = np.zeros(len(sample), dtype=bool)
+    if loss._fine is not None:
+        known[loss._fine] = True
+    own_side = torch.tensor(sample.law.signs)[None, :] == y[:, None]
+    p = F.softmax(f, dim=1)
+    coarse = -(p * own_side).sum(1).log()
+    return torch.where(
+        torch.tensor(known[batch]), F.cross_entropy(f, c, reduction="none"), coarse
+    ).mean()
+
+
+def train(
+    net: fa.BinaryNet | fa.MultiClassNet,
+    sample: fa.Sample,
+    learning_rate: float,
+    steps: int,
+    *,
+    loss: fa.Loss | None = None,
+    optimizer: Any = torch.optim.SGD,
+    batches: Iterable[Any] | None = None,
+    sharpness: float = 0.0,
+    **options: Any,
+) -> Trained:
+    """Train by an ordinary loop; `sharpness` is the radius of sharpness-aware minimisation."""
+    loss = net.default_loss if loss is None else loss
     x = torch.tensor(sample.x)
-    weights = torch.tensor(net.weights.astype(sample.x.dtype), requires_grad=True)
-    biases = torch.tensor(net.biases.astype(sample.x.dtype), requires_grad=True)
-    binary = isinstance(net, fa.BinaryNet)
-    y = torch.tensor(sample.y if binary else sample.cluster)
-    optimizer = torch.optim.SGD([weights, biases] if binary else [weights], lr=learning_rate)
+    kind = sample.x.dtype
+    arrays = {
+        "weights": net.weights,
+        "biases": net.biases,
+        "second_layer": net.second_layer.sum(axis=0),
+    }
+    is_trained = {
+        "weights": True,
+        "biases": net.has_biases,
+        "second_layer": net.trains_second_layer,
+    }
+    parameters = {
+        name: torch.tensor(value.astype(kind), requires_grad=is_trained[name])
+        for name, value in arrays.items()
+    }
+    members = torch.tensor(net.second_layer != 0)
+    moving = [value for value in parameters.values() if value.requires_grad]
+    step_by = optimizer(moving, lr=learning_rate, **options)
 
-    def loss():
-        hidden = torch.relu(x @ weights.T + biases)
-        if binary:
-            m = net.width
-            f = hidden[:, :m].mean(dim=1) - hidden[:, m:].mean(dim=1)
-            return torch.nn.functional.softplus(-y * f).mean()
-        logits = hidden.reshape(len(x), net.classes, net.width).mean(dim=2)
-        return torch.nn.functional.cross_entropy(logits, y)
+    def value(batch: Any) -> torch.Tensor:
+        z = x[batch] @ parameters["weights"].T + parameters["biases"]
+        if net.activation.normalized:
+            norms = parameters["weights"].norm(dim=1)
+            hidden = norms * activated(net.activation, z / norms)
+        else:
+            hidden = activated(net.activation, z)
+        if len(members) == 1:
+            f = (hidden @ parameters["second_layer"])[:, None]
+        else:
+            f = (hidden * parameters["second_layer"]) @ members.to(hidden.dtype).T
+        return mean_loss(loss, f, sample, batch)
 
+    everything = slice(None)
+    order = iter(batches) if batches is not None else None
     for _ in range(steps):
-        optimizer.zero_grad()
-        loss().backward()
-        optimizer.step()
-    return weights.detach().numpy(), biases.detach().numpy(), float(loss().detach())
-
-
-def train_polynomial(
-    net: fa.PolynomialNet, sample: fa.Sample, learning_rate: float, steps: int
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return weights, second layer and the final loss of an ordinary training loop."""
-    x, y = torch.tensor(sample.x), torch.tensor(sample.y)
-    weights = torch.tensor(np.array(net.weights), requires_grad=True)
-    outer = torch.tensor(np.array(net.outer), requires_grad=net.train_second_layer)
-    trained = [weights, outer] if net.train_second_layer else [weights]
-    optimizer = torch.optim.SGD(trained, lr=learning_rate)
-
-    def loss():
-        values = torch.relu(x @ weights.T) ** net.power / weights.norm(dim=1) ** (net.power - 1)
-        return torch.nn.functional.softplus(-y * (values @ outer)).mean()
-
-    for _ in range(steps):
-        optimizer.zero_grad()
-        loss().backward()
-        optimizer.step()
-    return weights.detach().numpy(), outer.detach().numpy(), float(loss().detach())
+        batch = everything if order is None else next(order)
+        step_by.zero_grad()
+        value(batch).backward()
+        if sharpness:
+            with torch.no_grad():
+                norm = torch.sqrt(sum((p.grad**2).sum() for p in moving))
+                ahead = [sharpness * p.grad / norm for p in moving]
+                for p, a in zip(moving, ahead, strict=True):
+                    p += a
+            step_by.zero_grad()
+            value(batch).backward()
+            with torch.no_grad():
+                for p, a in zip(moving, ahead, strict=True):
+                    p -= a
+        step_by.step()
+    return Trained(parameters, float(value(everything).detach()))

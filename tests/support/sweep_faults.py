@@ -10,7 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from featavg.experiments import EXPERIMENTS
+import numpy as np
+
+from featavg.experiments import EXPERIMENTS, averaging
 from featavg.lab.sweeps import Design
 
 EXPERIMENT = "averaging"
@@ -37,6 +39,19 @@ def stored_rows(out: Path) -> list[dict[str, object]]:
     import pyarrow.parquet as pq
 
     return pq.read_table(out / "results.parquet").to_pylist()
+
+
+def large_in_memory(parameters, seed):
+    """Take 2 GB at one of two learning rates."""
+    size = 2_000_000_000 if parameters.learning_rate > 5e-3 else 1000
+    return {"index": float(np.ones(size // 8).sum())}
+
+
+def kills_its_worker(parameters, seed):
+    """End the process at one of two learning rates, as the kernel does where memory is short."""
+    if parameters.learning_rate > 5e-3:
+        os._exit(137)
+    return averaging.measure(parameters, seed)
 
 
 def toml(path: Path) -> Path:

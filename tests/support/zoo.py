@@ -83,7 +83,18 @@ def random_polynomial(rng, power=None):
     outer = rng.standard_normal(neurons)
     outer[:2] = [1.0, -0.5]  # both sides speak
     power = int(rng.integers(1, 4)) if power is None else power
-    return fa.PolynomialNet(rng.standard_normal((neurons, dim)), outer, power)
+    return polynomial(rng.standard_normal((neurons, dim)), outer, power)
+
+
+def polynomial(weights, outer, power=1, train_second_layer=True):
+    """Return the network of Min and Vidal: normalized powers of ReLUs, without biases."""
+    return fa.BinaryNet(
+        weights,
+        second_layer=outer,
+        activation=fa.ReLUPower(power, normalized=True),
+        train_biases=False,
+        train_second_layer=train_second_layer,
+    )
 
 
 def random_problem(seed):

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import featavg as fa
-from support import autograd
 
 
 @st.composite
@@ -38,16 +37,20 @@ def relative_error(found, expected):
     return np.linalg.norm(found - expected) / np.linalg.norm(expected)
 
 
+@pytest.mark.vision
 @settings(max_examples=60, deadline=None)
 @given(problems())
 def test_dual_primal_and_autograd_agree_and_coefficients_rebuild_the_weights(problem):
+    from support import autograd
+
     net, train, learning_rate = problem
-    weights, biases, loss = autograd.train(net, train, learning_rate, 100)
+    expected = autograd.train(net, train, learning_rate, 100)
+    weights, biases = expected.weights, expected.biases
     for method in ("dual", "primal"):
         run = fa.descend(net, train, learning_rate=learning_rate, steps=100, method=method)
         assert run.method == method
         assert relative_error(run.net.weights, weights) < 1e-5
-        assert run.loss[-1] == pytest.approx(loss, rel=1e-5)
+        assert run.loss[-1] == pytest.approx(expected.loss, rel=1e-5)
         if net.has_biases:
             np.testing.assert_allclose(run.net.biases, biases, rtol=1e-5, atol=1e-9)
 
@@ -62,13 +65,16 @@ def test_dual_primal_and_autograd_agree_and_coefficients_rebuild_the_weights(pro
         assert relative_error(rebuilt, weights) < 1e-5
 
 
+@pytest.mark.vision
 def test_agreement_at_the_papers_setting():
+    from support import autograd
+
     rng = np.random.default_rng(0)
     train = fa.MultiCluster(clusters=10, dim=3072).sample(1000, rng=rng)
     binary = fa.BinaryNet.init(train, width=5, weight_scale=1e-5, bias_scale=1e-5, rng=rng)
     multi = fa.MultiClassNet.init(train, width=1, weight_scale=1e-5, rng=rng)
     for net in (binary, multi):
-        weights, _, _ = autograd.train(net, train, 1e-3, 100)
+        weights = autograd.train(net, train, 1e-3, 100).weights
         run = fa.descend(net, train, learning_rate=1e-3, steps=100)
         assert run.method == "dual"
         assert relative_error(run.net.weights, weights) < 1e-5
@@ -90,7 +96,7 @@ def test_single_precision_stays_close_to_double():
         return fa.descend(net, single, learning_rate=1e-2, steps=100)
 
     single, double = trained(np.float32), trained(np.float64)
-    assert single.dual.dtype == np.float32
+    assert single.point_coefficients.dtype == np.float32
     assert relative_error(single.net.weights, double.net.weights) < 1e-4
 
 

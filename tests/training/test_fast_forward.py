@@ -24,7 +24,9 @@ def test_with_no_tolerance_it_is_gradient_descent(kind):
         net, train, learning_rate=1e-3, steps=300, record=[10, 100], tolerance=1e-12
     )
     np.testing.assert_allclose(run.steps, literal.steps)
-    np.testing.assert_allclose(run.dual, literal.dual, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(
+        run.point_coefficients, literal.point_coefficients, rtol=1e-9, atol=1e-15
+    )
     np.testing.assert_allclose(run.log_loss, literal.log_loss, rtol=1e-9)
     np.testing.assert_array_equal(run.active, literal.active)
 
@@ -100,7 +102,7 @@ def test_a_network_that_does_not_move_arrives_all_the_same():
     _, train, _ = problem("binary")
     dead = fa.BinaryNet(np.zeros((2, train.x.shape[1])), [-1.0, -1.0])
     run = fa.fast_forward(dead, train, learning_rate=1e-3, steps=1e12)
-    assert not run.dual.any()
+    assert not run.point_coefficients.any()
 
 
 def test_bad_input_is_refused():

@@ -14,7 +14,7 @@ from featavg.vision.curves import robust_curves
 from featavg.vision.models import SmallCNN
 from support import attack_until_killed as small
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("one_thread")]
 
 
 @pytest.fixture(scope="module")

@@ -94,6 +94,7 @@ def start(path, **environment):
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
+@pytest.mark.faults
 def test_killed_at_any_step_and_started_again_the_weights_are_the_same(
     tmp_path, uninterrupted, rng
 ):
@@ -109,6 +110,7 @@ def test_killed_at_any_step_and_started_again_the_weights_are_the_same(
     assert same_weights(done.model, uninterrupted.model)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(("moment", "epochs"), [("before", 1), ("after", 2)])
 def test_killed_while_a_checkpoint_is_put_in_place(moment, epochs, tmp_path, uninterrupted):
     path = tmp_path / "net.pt"

@@ -10,8 +10,6 @@ import numpy as np
 from featavg.arrays import FloatArray, IntArray
 from featavg.auditing.geometry import Geometry
 from featavg.estimators.heads import Head
-from featavg.networks.binary import BinaryNet
-from featavg.networks.multiclass import MultiClassNet
 
 STRIDE = 1.5  # of the universal direction, in median radii of the coarse-label network
 
@@ -83,7 +81,7 @@ class HeldOut:
             stride = STRIDE * float(np.median(radii))
         return Network(
             accuracy=float(right.mean()),
-            averaging_index=geometry.averaging_index(head.net.weights, neuron_classes(head)),
+            averaging_index=geometry.averaging_index(head.net.weights, head.neuron_classes),
             radii=radii,
             universal=self._universal(head, geometry, right, stride),
         )
@@ -105,7 +103,7 @@ class HeldOut:
                 for c in range(classes)
             ]
         )
-        neurons = neuron_classes(head)
+        neurons = head.neuron_classes
         sums = np.stack([head.net.weights[neurons == c].sum(axis=0) for c in range(classes)])
         directions, broken = np.zeros_like(means), 0
         for c in range(classes):
@@ -123,13 +121,3 @@ class HeldOut:
                         best, directions[c] = turned, difference / norm
             broken += max(best, 0)
         return Universal(directions, radius, broken / max(1, int(right.sum())))
-
-
-def neuron_classes(head: Head) -> IntArray:
-    """Return the class that each neuron of a head speaks for."""
-    net = head.net
-    if isinstance(net, BinaryNet):
-        return np.where(net.neuron_signs > 0, 1, 0)
-    if isinstance(net, MultiClassNet):
-        return np.repeat(head.class_of, net.width)
-    raise TypeError(f"{net!r} has no classes")

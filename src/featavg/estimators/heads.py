@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
-from featavg.arrays import FloatArray, IntArray
+from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.data.law import Sample
+from featavg.networks.activation import ReLU
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
@@ -51,7 +52,14 @@ class Head:
     @property
     def readout(self) -> str:
         """How a class is read out; where each class has one output there is only "argmax"."""
-        return self.net.readout if isinstance(self.net, MultiClassNet) else "argmax"
+        return "argmax" if self.net.has_one_output else self.net.readout
+
+    @property
+    def neuron_classes(self) -> IntArray:
+        """The class that each neuron speaks for, shape (neurons,)."""
+        if self.net.has_one_output:
+            return np.where(self.net.neuron_signs > 0, 1, 0)
+        return self.class_of[self.net.second_layer.argmax(axis=0)]
 
     def with_net(self, net: TwoLayerNet) -> Head:
         """Return the head with another network of the same shape, in double precision."""
@@ -61,7 +69,7 @@ class Head:
     def decision(self, x: FloatArray) -> FloatArray:
         """Return D_1 - D_0 of two classes, shape (points,), or all D, shape (points, classes)."""
         outputs = self.net.outputs(x)
-        if isinstance(self.net, BinaryNet):
+        if self.net.has_one_output:
             return self.net.decision(outputs)
         values = self._values(outputs)
         return values[1] - values[0] if len(values) == 2 else values.T
@@ -128,7 +136,8 @@ class Head:
         is a lower bound, and near. Elsewhere these are the radii.
         """
         net = self.net
-        if not isinstance(net, MultiClassNet) or net.width > 1 or self.readout != "argmax":
+        one_neuron_a_group = len(net.weights) == len(net.second_layer)
+        if not one_neuron_a_group or self.readout != "argmax" or net.activation != ReLU():
             return self.radii(x, classes, max_nodes=max_nodes, attack_steps=attack_steps)
         z = net.preactivations(x)
         norms = np.linalg.norm(net.weights, axis=1)
@@ -152,17 +161,18 @@ class Head:
         class against each of the others.
         """
         net = self.net
-        if not isinstance(net, MultiClassNet):
+        if net.has_one_output:
             return [(net, 1 if c == 1 else -1)]
         if self.classes == 2:
-            return [(_against(net, self.class_of == 1), 1 if c == 1 else -1)]
+            return [(net.with_positive(_listed(self.class_of == 1)), 1 if c == 1 else -1)]
         if net.readout == "argmax":
-            return [(_against(net, self.class_of == c), 1)]
+            return [(net.with_positive(_listed(self.class_of == c)), 1)]
         pairs: list[tuple[TwoLayerNet, int]] = []
         for other in range(self.classes):
             if other != c:
                 groups = np.flatnonzero(np.isin(self.class_of, (c, other)))
-                pairs.append((_against(_part(net, groups), self.class_of[groups] == c), 1))
+                pair = net.of_classes(groups)
+                pairs.append((pair.with_positive(_listed(self.class_of[groups] == c)), 1))
         return pairs
 
 
@@ -178,18 +188,8 @@ def _or_smallest(norms: FloatArray) -> FloatArray:
     return np.maximum(norms, np.finfo(np.float64).tiny)
 
 
-def _against(net: MultiClassNet, own: FloatArray) -> MultiClassNet:
-    """Return the network with the positive groups given as booleans."""
-    positive = [int(j) for j in np.flatnonzero(own)]
-    biases = net.biases if net.has_biases else None
-    return MultiClassNet(net.weights, net.classes, positive, net.readout, biases)
-
-
-def _part(net: MultiClassNet, groups: IntArray) -> MultiClassNet:
-    """Return the network of some of the groups."""
-    rows = (groups[:, None] * net.width + np.arange(net.width)).ravel()
-    biases = net.biases[rows] if net.has_biases else None
-    return MultiClassNet(net.weights[rows], len(groups), None, net.readout, biases)
+def _listed(which: BoolArray) -> list[int]:
+    return [int(j) for j in np.flatnonzero(which)]
 
 
 def coarse_head(sample: Sample, *, width: int, scale: float, rng: np.random.Generator) -> Head:

@@ -164,8 +164,9 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         for formula, radius in zip(parameters.formulas, parameters.predicted, strict=True)
         if radius <= parameters.reach
     ]
-    marks.append(Mark("the decision turns", 0.0, "y"))
-    panel = Panel("Score of the true side, relative to that at the point", "score", lines, marks)
+    marks.append(Mark("", 0.0, "y"))
+    title, y = "Score of the true side: wrong below 0", "relative to the score at the point"
+    panel = Panel(title, y, lines, marks)
     start = float(parameters.predicted[0])
     return [Curves("Two ways out", "radius (L2)", [panel], start=start)]
 

@@ -173,12 +173,16 @@ class Entry:
 
     def summary(self) -> dict[str, Any]:
         """Return the line as plain data."""
-        names = ("id", "section", "statement", "bound", "reading")
-        return {name: getattr(self.claim, name) for name in names} | {
+        return _described(self.claim) | {
             "verdict": self.verdict,
             "violations": self.violations,
             "findings": [{**asdict(f), "verdict": f.verdict} for f in self.findings],
         }
+
+
+def _described(claim: Claim) -> dict[str, Any]:
+    names = ("id", "section", "statement", "bound", "reading")
+    return {name: getattr(claim, name) for name in names}
 
 
 def entries(results: Results) -> list[Entry]:
@@ -199,21 +203,9 @@ def entries(results: Results) -> list[Entry]:
 def table(_: Parameters, results: Results) -> Table:
     """Return every finding of every seed."""
     rows = [
-        (
-            entry.claim.id,
-            entry.claim.section,
-            entry.claim.statement,
-            entry.claim.bound,
-            entry.claim.reading,
-            seed,
-            finding.measured,
-            finding.bound,
-            finding.slack,
-            finding.verdict,
-            finding.note,
-        )
+        (*_described(entry.claim).values(), seed, f.measured, f.bound, f.slack, f.verdict, f.note)
         for entry in entries(results)
-        for seed, finding in enumerate(entry.findings)
+        for seed, f in enumerate(entry.findings)
     ]
     columns = ("claim", "section", "statement", "bound", "reading", "seed", "measured", "limit")
     return Table((*columns, "slack", "verdict", "note"), rows)

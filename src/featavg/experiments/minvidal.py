@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from featavg.lab.tables import tidy_rows
 from featavg.lab.timelines import Series, through_training
 from featavg.measures.alignment import alignment, averaging_index_per_neuron, clean_accuracy
 from featavg.measures.distance import distance_to_averaging, distance_to_decoupled
-from featavg.networks.polynomial import POWERS, PolynomialNet
+from featavg.networks.activation import ReLUPower
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.binary import BinaryNet
 from featavg.plot.views import HeatMaps, Mark, Matrix, View
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii, minimal_norm
@@ -32,6 +34,7 @@ from featavg.training.trajectory import Trajectory
 
 # Below this distance (only power 1 has a bound), the search for exact radii is quick.
 _NEARLY_PARALLEL = 0.5
+POWERS = (1, 2, 3)
 _SERIES = {
     "averaging_lower": "distance to averaging, at least",
     "averaging_upper": "distance to averaging, at most",
@@ -109,12 +112,13 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
             reserve=2 * parameters.width,
         )
         test = train.fresh(parameters.test_samples, rng=data)
-        net = PolynomialNet.init(
+        net = BinaryNet.init(
             train,
             width=parameters.width,
             weight_scale=parameters.initial_norm * float(parameters.dim) ** -0.5,
+            bias_scale=None,
             rng=init,
-            power=power,
+            activation=ReLUPower(power, normalized=True),
             train_second_layer=parameters.trained == "both",
         )
         run = descend(
@@ -128,7 +132,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         followed = _follow(run, test, parameters.radius_samples)
         found |= {f"p{power}_{key}": value for key, value in followed.items()}
         found |= {f"p{power}_final_{key}": value[-1] for key, value in followed.items()}
-        found[f"p{power}_cosines"] = _strongest(cast(PolynomialNet, run.net), train)
+        found[f"p{power}_cosines"] = _strongest(run.net, train)
     proved = found["p1_final_radius_lower"] == found["p1_final_radius"]
     found["p1_exact_radius"] = found["p1_final_radius"] if proved else np.nan
     found["p3_nearer"] = found["p3_final_decoupled_upper"] / found["p3_final_averaging_lower"]
@@ -144,7 +148,7 @@ def _follow(run: Trajectory, test: Sample, radius_samples: int) -> dict[str, Flo
 
 def _at(run: Trajectory, index: int, test: Sample, radius_samples: int) -> dict[str, float]:
     """Return the quantities at one recorded time."""
-    net, sample = cast(PolynomialNet, run.net_at(index)), run.sample
+    net, sample = run.net_at(index), run.sample
     averaging, decoupled = distance_to_averaging(net, sample), distance_to_decoupled(net, sample)
     points = test.x[:radius_samples], test.y[:radius_samples]
     if averaging.upper < _NEARLY_PARALLEL:
@@ -152,7 +156,7 @@ def _at(run: Trajectory, index: int, test: Sample, radius_samples: int) -> dict[
     else:
         radii = minimal_norm(net, *points, steps=100, starts=2)
     per_neuron = averaging_index_per_neuron(net, sample)
-    sizes = np.where(np.isnan(per_neuron), 0, np.abs(net.outer) * net.norms)
+    sizes = np.where(np.isnan(per_neuron), 0, _strengths(net))
     return {
         "time": float(run.times[index]),
         "loss": float(run.loss[index]),
@@ -164,16 +168,27 @@ def _at(run: Trajectory, index: int, test: Sample, radius_samples: int) -> dict[
         "accuracy": clean_accuracy(net, test.x, test.y),
         "radius_lower": float(np.median(radii.lower)) * np.sqrt(sample.law.dim),
         "radius": float(np.median(radii.upper)) * np.sqrt(sample.law.dim),
-        "imbalance": float(np.abs(net.imbalances).max() / np.square(net.norms).max()),
+        "imbalance": _imbalance(net),
     }
 
 
-def _strongest(net: PolynomialNet, sample: Sample) -> FloatArray:
+def _imbalance(net: TwoLayerNet) -> float:
+    """Return the largest |a² - ‖w‖²|, which gradient flow conserves, over the largest ‖w‖²."""
+    imbalances = np.square(net.second_layer[0]) - np.square(net.norms)
+    return float(np.abs(imbalances).max() / np.square(net.norms).max())
+
+
+def _strengths(net: TwoLayerNet) -> FloatArray:
+    """Return the norm of each weight times its entry in the second layer."""
+    return np.abs(net.second_layer[0]) * net.norms
+
+
+def _strongest(net: TwoLayerNet, sample: Sample) -> FloatArray:
     """Return the cosines of the centres and the strongest neurons, as many as there are centres.
 
     Those of each side are ordered by the centre they are nearest to.
     """
-    cosines, strength = alignment(net, sample.centers), np.abs(net.outer) * net.norms
+    cosines, strength = alignment(net, sample.centers), _strengths(net)
     chosen: list[int] = []
     for sign in (1, -1):
         own = np.flatnonzero(net.neuron_signs == sign)
@@ -297,14 +312,15 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 
 
 def _informative(results: Results) -> dict[str, FloatArray]:
-    """Return the upper bounds that are below 1, the trivial one, and the radii that are exact."""
+    """Return the upper bounds that are below 1, the trivial one, and radii that end up exact."""
     shown = {}
     for power in POWERS:
         for name in ("averaging_upper", "decoupled_upper"):
             bound = results[f"p{power}_{name}"]
             shown[f"p{power}_{name}"] = np.where((bound < 1).all(axis=0), bound, np.nan)
         low, high = results[f"p{power}_radius_lower"], results[f"p{power}_radius"]
-        shown[f"p{power}_radius_exact"] = np.where((low == high).all(axis=0), high, np.nan)
+        exact = (low == high).all(axis=0)
+        shown[f"p{power}_radius_exact"] = np.where(exact & exact[-1], high, np.nan)
     return shown
 
 

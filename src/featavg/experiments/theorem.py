@@ -42,7 +42,7 @@ _SERIES = (
             ("own_max", "own λ, largest", "solid"),
             ("own_min", "own λ, smallest", "dashed"),
             ("opposite_max", "other |λ|, largest", "dotted"),
-            ("log", "log(ηt)", "points"),
+            ("log", "log(ηt)", "dash-dot"),
         ),
         y="λ",
     ),
@@ -56,7 +56,6 @@ _SERIES = (
             ("excess", "own λ: largest / smallest - 1", "points"),
         ),
         scale="log",
-        y="relative to the leading term",
     ),
     Series(
         "activation, direction, accuracy",

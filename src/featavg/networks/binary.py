@@ -191,14 +191,6 @@ class BinaryNet(TwoLayerNet):
         """The logistic loss."""
         return Logistic()
 
-    @property
-    def imbalances(self) -> FloatArray:
-        r"""What gradient flow conserves where both layers are trained and the degree is 2.
-
-        :math:`a_r^2 - \|w_r\|^2`, shape (neurons,), for a network without biases.
-        """
-        return np.square(self.second_layer[0]) - np.square(self.norms)
-
     def own_clusters(self, law: Law) -> BoolArray:
         """Return which clusters each neuron is to learn: all of its side."""
         return self.neuron_signs[:, None] == law.signs[None, :]

@@ -1,7 +1,7 @@
 """Draw views with Matplotlib: one function for each kind, and `figure` for several together.
 
-The report's page draws the same views with JavaScript by the same rules (``curves.js`` and
-``heatmaps.js``): the same colours and the same ends of the axes.
+The report's page draws the same views with JavaScript by the same rules: colours, dashes, and
+where axes end.
 """
 
 from __future__ import annotations
@@ -59,8 +59,10 @@ def figure(views: Sequence[View]) -> Figure:
         raise ValueError("there must be at least one panel to draw.")
     rows = -(-sum(counts) // _MOST_COLUMNS)
     columns = -(-sum(counts) // rows)
-    height = rows * max(_height(view, columns) for view in views) + 0.3
-    width = columns * _WIDTHS[columns] + 0.8 * any(isinstance(view, HeatMaps) for view in views)
+    sizes = [_size(view, columns) for view in views]
+    bar = 0.8 * any(isinstance(view, HeatMaps) for view in views)
+    width = columns * max(width for width, _ in sizes) + bar
+    height = rows * max(height for _, height in sizes) + 0.3
     with style():
         made, panels = new_figure(width, height, columns=columns, rows=rows)
         free = iter(panels)
@@ -84,7 +86,7 @@ def onto(view: View, panels: Sequence[Axes]) -> None:
         for axes, matrix in zip(panels, view.panels, strict=True):
             picture = heat_map(
                 axes,
-                matrix.mean[-1],
+                _numbers(matrix.mean[-1]),
                 title=matrix.title,
                 rows=view.rows,
                 columns=view.columns,
@@ -122,13 +124,14 @@ def heat_map(
         (axes.set_xticks, column_names, values.shape[1]),
         (axes.set_yticks, row_names, values.shape[0]),
     ):
-        if names:
+        if names and size <= _NAMED:
             ticks(range(size), [_plain(name) for name in names], fontsize=8)
         else:
             spacing = max(1, size // 10)
             ticks(range(0, size, spacing), [str(i + 1) for i in range(0, size, spacing)])
-    if column_names:
-        axes.tick_params(axis="x", rotation=45)
+    if column_names and values.shape[1] <= _NAMED:
+        for label in axes.get_xticklabels():
+            label.set(rotation=45, ha="right", rotation_mode="anchor")
     if max(values.shape) <= _WRITTEN:
         for (i, j), value in np.ndenumerate(values):
             text = f"{value:.2f}".replace("-0.00", "0.00")
@@ -139,23 +142,23 @@ def heat_map(
 
 def curves(axes: Axes, view: Curves, panel: Panel) -> None:
     """Draw one panel of a view of curves, its legend below it."""
-    _title(axes, panel.title, pad=20 if any(mark.axis == "x" for mark in panel.marks) else 6)
+    named = any(mark.axis == "x" and mark.label for p in view.panels for mark in p.marks)
+    _title(axes, panel.title, pad=20 if named else 6)
     axes.set(xlabel=_math(view.x), xscale=view.x_scale, yscale=panel.y_scale)
     if panel.y != panel.title:
         axes.set_ylabel(_math(panel.y))
+    axes.set(xlim=_reach(view), ylim=_range(panel))
     for line in panel.lines:
         _line(axes, line)
-    axes.set(xlim=_reach(view), ylim=_range(panel))
     for mark in panel.marks:
         _mark(axes, mark)
-    inches = axes.get_figure(root=True).dpi_scale_trans  # type: ignore[union-attr]
-    axes.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0),
-        bbox_transform=axes.transAxes + ScaledTranslation(0, -0.5, inches),
-        fontsize=8.5,
-        ncols=_legend_columns(axes.get_subplotspec().get_gridspec().ncols),  # type: ignore[union-attr]
-    )
+    below: dict[str, Any] = {
+        "bbox_to_anchor": (0.5, 0),
+        "bbox_transform": axes.transAxes
+        + ScaledTranslation(0, -0.5, axes.get_figure(root=True).dpi_scale_trans),  # type: ignore[union-attr]
+    }
+    columns = _legend_columns(_columns(axes))
+    axes.legend(loc="upper center", fontsize=8.5, ncols=columns, **below)
 
 
 def claims(axes: Axes, rows: Sequence[ClaimRow], *, height: int | None = None) -> None:
@@ -178,7 +181,12 @@ def claims(axes: Axes, rows: Sequence[ClaimRow], *, height: int | None = None) -
 def _line(axes: Axes, line: Line) -> None:
     x, mean = _numbers(line.x), _numbers(line.mean)
     colour = ROLES[line.role]
-    axes.plot(x, mean, color=colour, label=_math(line.label), **LINE_STYLES[line.dash])
+    drawn: dict[str, Any] = {"color": colour, "label": _math(line.label), **LINE_STYLES[line.dash]}
+    if "marker" in drawn:  # whole or not at all, also at the ends of the axes
+        low, high = axes.get_xlim()
+        axes.plot(x, np.where((low <= x) & (x <= high), mean, np.nan), clip_on=False, **drawn)
+    else:
+        axes.plot(x, mean, **drawn)
     if line.std is not None:
         std = np.nan_to_num(_numbers(line.std))
         axes.fill_between(x, mean - std, mean + std, color=colour, alpha=0.2, linewidth=0)
@@ -186,7 +194,7 @@ def _line(axes: Axes, line: Line) -> None:
 
 def _mark(axes: Axes, mark: Mark) -> None:
     """Draw a line across: the name of a vertical one above it, of a horizontal one at its end."""
-    text = {"color": QUIET, "fontsize": 9}
+    text: dict[str, Any] = {"color": QUIET, "fontsize": 9}
     if mark.axis == "x":
         axes.axvline(mark.at, color=QUIET, linewidth=0.8)
         place, coordinates = (mark.at, 1.02), ("data", "axes fraction")
@@ -219,7 +227,7 @@ def _range(panel: Panel) -> tuple[float, float]:
         return low / 1.3, high * 1.3
     low = 0.0 if 0 < low < 0.9 * high else low
     space = 0.05 * ((high - low) or abs(high) or 1.0)
-    return (low - space if low < 0 or low > 0 else -0.4 * space), high + space
+    return low - (space if low else 0.4 * space), high + space
 
 
 def _ends(values: FloatArray, scale: str) -> tuple[float, float]:
@@ -229,14 +237,22 @@ def _ends(values: FloatArray, scale: str) -> tuple[float, float]:
     return float(usable.min()), float(usable.max())
 
 
-def _height(view: View, columns: int) -> float:
-    """Return the height of a panel in inches, with the legend below it."""
+def _size(view: View, columns: int) -> tuple[float, float]:
+    """Return the width and height of a panel in inches, with the legend below it."""
+    width = _WIDTHS[columns]
     if isinstance(view, Claims):
-        return 0.21 * -(-len(view.claims) // _CLAIM_COLUMNS) + 1.0
+        return width, 0.21 * -(-len(view.claims) // _CLAIM_COLUMNS) + 1.0
     if isinstance(view, HeatMaps):
-        return 0.95 * min(_WIDTHS[columns], 5.4)
+        width = min(width, _WIDTHS[3])
+        return width, 0.85 * width + 1.0
     entries = max(len(panel.lines) for panel in view.panels)
-    return 3.6 + 0.19 * -(-entries // _legend_columns(columns))
+    return width, 3.6 + 0.19 * -(-entries // _legend_columns(columns))
+
+
+def _columns(axes: Axes) -> int:
+    """Return how many panels are side by side in the figure."""
+    place = axes.get_subplotspec()
+    return 1 if place is None else place.get_gridspec().ncols
 
 
 def _legend_columns(columns: int) -> int:
@@ -256,8 +272,11 @@ def _note(view: View) -> str:
 
 
 def _title(axes: Axes, title: str, pad: float = 6) -> None:
-    columns = axes.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
-    axes.set_title(textwrap.fill(_math(title), round(9 * _WIDTHS[columns])), pad=pad)
+    """Write the title; a long one that has a colon is broken there."""
+    most = round(8.5 * _WIDTHS[min(_columns(axes), _MOST_COLUMNS)])
+    parts = title.split(": ", maxsplit=1) if len(title) > most else [title]
+    lines = [textwrap.fill(part, most) for part in parts]
+    axes.set_title(_math("\n".join(lines)), pad=pad)
 
 
 def _numbers(values: Any) -> FloatArray:

@@ -118,7 +118,7 @@ def descend(
         outputs = next(taken)
         if step == recorded[len(recorder)]:
             log_time = np.log(learning_rate * step) if step else -np.inf
-            recorder.add(log_time, state.outputs() if outputs is None else outputs, state)
+            recorder.add(log_time, outputs, state)
     return recorder.finish(method)
 
 
@@ -130,11 +130,10 @@ def descent_steps(
     rule: Rule | None = None,
     loss: Loss | None = None,
     rng: np.random.Generator | None = None,
-) -> Iterator[FloatArray | None]:
+) -> Iterator[FloatArray]:
     """Yield the outputs after 0, 1, ..., `steps` steps; a step is taken when it is asked for.
 
     Paper: equation (1). `state` is what moves: look at it between two steps, or stop anywhere.
-    With mini-batches the outputs of all points are not computed, and None is yielded.
     """
     rule = rule or GradientDescent()
     loss = state.net.default_loss if loss is None else loss
@@ -142,25 +141,26 @@ def descent_steps(
     batches = _batches(rule.batch, len(state.sample), rng)
     kept = rule.init(state.parameters)
     for step in range(steps + 1):
-        batch = next(batches)
         with np.errstate(over="ignore", invalid="ignore"):  # found below, with a better message
-            outputs = state.outputs(batch)
+            outputs = state.outputs()
         if not np.isfinite(outputs).all():
             raise InputError(
                 f"the loss became infinite or NaN at step {step} of {steps} because "
                 f"learning_rate is too large for points and weights of this size; "
                 f"got learning_rate={learning_rate!r}."
             )
-        yield outputs if isinstance(batch, slice) else None
+        yield outputs
         if step == steps:
             return
+        batch = next(batches)
         with np.errstate(over="ignore", invalid="ignore"):
             wanted = targets[..., batch]
-            gradients = state.gradients(loss.residuals(outputs, wanted), batch)
+            gradients = state.gradients(loss.residuals(outputs[:, batch], wanted), batch)
             ahead = rule.lookahead(gradients)
             if ahead is not None:
                 there = state.moved(ahead)
-                gradients = there.gradients(loss.residuals(there.outputs(batch), wanted), batch)
+                residuals = loss.residuals(there.outputs()[:, batch], wanted)
+                gradients = there.gradients(residuals, batch)
             updates, kept = rule.update(gradients, kept, state.parameters, learning_rate)
             state.apply(updates)
 

@@ -113,9 +113,9 @@ class TrainingState(ABC):
         """Return what the neurons say at the points of a batch."""
         return hidden_values(self.net.activation, self.Z[:, batch], self._divisors())
 
-    def outputs(self, batch: Batch = ALL_POINTS) -> FloatArray:
-        """Return the outputs at the points of a batch, shape (outputs, points)."""
-        return self.A @ self.hidden(batch)
+    def outputs(self) -> FloatArray:
+        """Return the outputs at the training points, shape (outputs, points)."""
+        return self.A @ self.hidden()
 
     def gradients(self, residuals: FloatArray, batch: Batch = ALL_POINTS) -> Parameters:
         r"""Return the gradient of the mean loss over a batch.

@@ -23,8 +23,16 @@ from support.sweep_faults import stored_rows
         (["phase-imbalance", "--vary", "width=1"], "axes of its own"),
         (["status"], "folder of one sweep"),
         (["status", "/nonexistent"], "folder of a sweep"),
-        (["averaging", "--vary", "width=1", "--cluster", "tcp://127.0.0.1:1"], "Dask scheduler"),
-        (["averaging", "--vary", "width=1", "--cluster", "nowhere"], "Dask scheduler"),
+        pytest.param(
+            ["averaging", "--vary", "width=1", "--cluster", "tcp://127.0.0.1:1"],
+            "Dask scheduler",
+            marks=pytest.mark.cluster,
+        ),
+        pytest.param(
+            ["averaging", "--vary", "width=1", "--cluster", "nowhere"],
+            "Dask scheduler",
+            marks=pytest.mark.cluster,
+        ),
         (["averaging", "--vary", "width=1", "--workers", "0"], "workers must be"),
         (["averaging", "--vary", "width=1", "--cluster", "a:1", "--workers", "1"], "must not be"),
         (["averaging", "--vary", "width=5,,6"], "width must be a whole number; got ''"),
@@ -56,6 +64,7 @@ def test_bad_commands(arguments, message, capsys, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.cluster
 def test_what_is_no_address_is_refused_without_a_word_from_dask(tmp_path):
     command = [
         sys.executable,

@@ -94,7 +94,7 @@ def test_dragging_the_radius_reads_off_the_numbers_of_the_table(opened, runs):
         drag_to(page, figure.locator("input[type=range]"), share)
         radius = float(figure.locator(".slider output").inner_text())
         seen.add(radius)
-        rows = figure.locator(".readouts tr").all()
+        rows = figure.locator(".readouts").first.locator("tr").all()
         shown = {row.locator("th").inner_text(): row.locator("td").inner_text() for row in rows}
         assert len(shown) == 10  # eight of ours, two of the paper's
         for label, text in shown.items():
@@ -126,8 +126,9 @@ def test_the_papers_point_at_a_radius_is_the_papers(opened):
 def test_dragging_the_picture_moves_the_slider_and_so_do_keys(opened):
     page = opened()
     figure = article(page, "figure3-synthetic")
-    figure.locator("svg.curve").scroll_into_view_if_needed()
-    box = figure.locator("svg.curve").bounding_box()
+    curve = figure.locator("svg.curve").first
+    curve.scroll_into_view_if_needed()
+    box = curve.bounding_box()
     radii = []
     page.mouse.move(box["x"] + 100, box["y"] + 100)
     page.mouse.down()

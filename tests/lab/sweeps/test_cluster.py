@@ -11,7 +11,6 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from featavg import InputError
@@ -19,7 +18,6 @@ from featavg.experiments import EXPERIMENTS
 from featavg.lab.sweeps import Design, sweep, workers
 from support import sweep_faults as faults
 
-pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("default")  # Dask's own are not ours
 
 
@@ -108,6 +106,7 @@ def test_a_cluster_gives_the_same_bytes_as_this_machine(cluster, tmp_path, undis
     assert (tmp_path / "out" / "results.parquet").read_bytes() == undisturbed
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("number", range(faults.ROUNDS))
 def test_a_worker_or_scheduler_killed_at_any_time_loses_nothing(
     number, cluster, tmp_path, undisturbed
@@ -129,16 +128,11 @@ def test_a_worker_or_scheduler_killed_at_any_time_loses_nothing(
     assert (out / "results.parquet").read_bytes() == undisturbed
 
 
-def _large(parameters, seed):
-    """Take more memory than the worker has, at one of two learning rates."""
-    size = 2_000_000_000 if parameters.learning_rate > 5e-3 else 1000
-    return {"index": float(np.ones(size // 8).sum())}
-
-
+@pytest.mark.faults
 def test_a_run_that_needs_more_memory_than_its_worker_fails_alone(cluster, tmp_path):
     running = cluster("--memory-limit", "400MB", "--nworkers", "1")
     design = Design.of(EXPERIMENTS["averaging"], axes={"learning_rate": [1e-3, 1e-2]})
-    design = replace(design, experiment=replace(design.experiment, measure=_large))
+    design = replace(design, experiment=replace(design.experiment, measure=faults.large_in_memory))
     rows = sweep(design, tmp_path, cluster=running.address).to_pylist()
     assert [row["status"] for row in rows] == ["done", "failed"]
     assert "memory" in rows[1]["error"].lower()

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from featavg.apps.cli.main import main
 from featavg.experiments import averaging
 from featavg.lab.sweeps import sweep
@@ -25,8 +23,10 @@ def test_every_row_is_what_the_experiment_measures_by_itself(tmp_path):
 
 
 def test_tables_open_in_pandas_polars_and_duckdb(tmp_path):
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+    import pandas
+    import polars
+
     table = sweep(tiny(), tmp_path, workers=1)
     path = tmp_path / "results.parquet"
     frame = pandas.read_parquet(path)

@@ -13,11 +13,12 @@ import pytest
 
 from featavg import InputError
 from featavg.apps.cli.main import main
-from featavg.experiments import averaging
 from featavg.lab.experiment import Experiment
 from featavg.lab.sweeps import Store, sweep
 from support import sweep_faults as faults
 from support.sweep_faults import small, stored_rows, tiny
+
+pytestmark = pytest.mark.faults
 
 
 @pytest.fixture(scope="module")
@@ -171,15 +172,9 @@ def test_a_store_that_can_only_be_read(disk, capsys):
         sweep(tiny(), folder / "other", workers=1)
 
 
-def _greedy(parameters, seed):
-    if parameters.learning_rate > 5e-3:
-        os._exit(137)  # as the kernel does with what takes too much memory
-    return averaging.measure(parameters, seed)
-
-
 def test_a_run_that_kills_its_worker_is_the_only_one_to_fail(tmp_path):
     design = tiny()
-    design = replace(design, experiment=replace(design.experiment, measure=_greedy))
+    design = replace(design, experiment=replace(design.experiment, measure=faults.kills_its_worker))
     rows = sweep(design, tmp_path, workers=2).to_pylist()
     assert [row["status"] for row in rows] == [
         "failed" if row["learning_rate"] > 5e-3 else "done" for row in rows

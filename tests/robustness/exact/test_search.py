@@ -6,7 +6,6 @@ from hypothesis import given, settings
 
 import featavg as fa
 from featavg.networks import reference
-from support.minimal_norm_library import library_norms
 from support.oracles import argmax_heads, binary_heads, brute_force_radius
 from support.zoo import (
     SEEDS,
@@ -207,9 +206,12 @@ def test_no_attack_beats_exact_or_certified_radii_of_random_networks(seed):
         assert (pgd.accuracy >= curve.certified).all()
 
 
+@pytest.mark.vision
 @settings(max_examples=15, deadline=None)
 @given(SEEDS)
 def test_the_attack_library_does_not_beat_random_networks(seed):
+    from support.minimal_norm_library import library_norms
+
     rng = np.random.default_rng(seed)
     net = random_net(rng)
     x = rng.standard_normal((12, net.dim))
@@ -219,8 +221,11 @@ def test_the_attack_library_does_not_beat_random_networks(seed):
         assert (norms >= radii.lower * (1 - 1e-6)).all()
 
 
+@pytest.mark.vision
 @pytest.mark.parametrize("which", ["coarse", "argmax", "probability"])
 def test_no_attack_beats_trained_networks(paper, which):
+    from support.minimal_norm_library import library_norms
+
     test, coarse, fine = paper
     net = coarse if which == "coarse" else fine.with_readout(which)
     x, y = test.x[:60], test.y[:60]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
@@ -139,8 +139,7 @@ class SessionRegistry:
         for tab, session in sorted(self._sessions.items(), key=lambda item: item[1].last_used):
             if session.lock.locked():
                 continue
-            is_old = time.monotonic() - session.last_used > _IDLE
-            if is_old or self._is_full(size):
+            if time.monotonic() - session.last_used > _IDLE or self._is_full(size):
                 del self._sessions[tab]
                 await session.clear()
         if self._is_full(size):
@@ -168,7 +167,7 @@ async def _train(runs: list[RemoteRun], stop: int) -> AsyncGenerator[tuple[str, 
 
 async def _from_all(runs: list[RemoteRun], command: str, *arguments: Any) -> dict[str, Any]:
     """Return the answer of each network; wait for all of them even if one is refused."""
-    questions: list[Awaitable[Any]] = [run.ask(command, *arguments) for run in runs]
+    questions = (run.ask(command, *arguments) for run in runs)
     answers = await asyncio.gather(*questions, return_exceptions=True)
     for answer in answers:
         if isinstance(answer, BaseException):

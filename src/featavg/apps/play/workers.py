@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from featavg.apps.play.network_run import NetworkRun
 from featavg.apps.play.settings import Settings
 from featavg.errors import InputError
@@ -24,7 +26,6 @@ from featavg.errors import InputError
 _LARGEST_POOL = 8
 _SLICE = 0.06  # seconds of training for one request
 _RADII_SLICE = 0.3
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 class WorkerLostError(RuntimeError):
@@ -42,16 +43,7 @@ class Worker:
         spawn = multiprocessing.get_context("spawn")
         self._pipe, theirs = spawn.Pipe()
         self._process = spawn.Process(target=_work, args=(theirs,), daemon=True)
-        before = {name: os.environ.get(name) for name in _THREADS}
-        os.environ.update(dict.fromkeys(_THREADS, "1"))  # one core for each process
-        try:
-            self._process.start()
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+        self._process.start()
         theirs.close()
 
     async def call(self, command: str, key: int, *arguments: Any) -> Any:
@@ -134,6 +126,7 @@ def _work(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C and ends this process
     if hasattr(os, "nice"):
         os.nice(10)  # a browser on the same machine has to draw meanwhile
+    threadpool_limits(limits=1)  # one core for each process
     runs: dict[int, NetworkRun] = {}
     while True:
         try:

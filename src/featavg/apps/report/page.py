@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import jinja2
 from markupsafe import Markup
 
+from featavg import __version__
+from featavg.apps import html
 from featavg.apps.report import wording
 from featavg.apps.report.images import Image, smallest_image
 from featavg.apps.report.rerun import command
@@ -94,30 +92,23 @@ def _render(
 ) -> str:
     drawn: list[View] = []
     items = [_item(run, images.get(run.folder), beside, drawn) for run in runs]
-    style, script = _asset("page.css"), "\n".join(_asset(name) for name in _SCRIPTS)
-    script = f'"use strict";\n(() => {{\n{script}\n}})();'
     rows = [row for run in runs for row in run.rows if row.verdict != "reported"]
-    from featavg import __version__
-
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            policy=_policy(style, script),
-            style=Markup(style),  # noqa: S704  ours, as are the scripts
-            script=Markup(script),  # noqa: S704
-            data=_json_for_html(plain(drawn)),
-            runs=items,
-            unreadable=unreadable,
-            version=__version__,
-            totals={
-                "runs": len(runs),
-                "experiments": len({run.experiment for run in runs}),
-                "seconds": sum(run.seconds for run in runs),
-                "asked": len(rows),
-                "holding": sum(row.verdict == "holds" for row in rows),
-            },
-        )
+    return html.render(
+        __package__,
+        "page.html",
+        scripts=_SCRIPTS,
+        filters=wording.FILTERS,
+        data=_json_for_html(plain(drawn)),
+        runs=items,
+        unreadable=unreadable,
+        version=__version__,
+        totals={
+            "runs": len(runs),
+            "experiments": len({run.experiment for run in runs}),
+            "seconds": sum(run.seconds for run in runs),
+            "asked": len(rows),
+            "holding": sum(row.verdict == "holds" for row in rows),
+        },
     )
 
 
@@ -191,34 +182,3 @@ def _json_for_html(value: Any) -> Markup:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)  # noqa: S704  no sign of HTML is left in it
-
-
-def _policy(style: str, script: str) -> str:
-    """Return the content security policy: our style, our script, pictures inside the page."""
-    hashes = [
-        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-        for text in (style, script)
-    ]
-    return (
-        f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]}; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= wording.FILTERS
-    parts = environment.get_template("parts.html").module
-    for name in ("result", "ledger", "provenance"):
-        environment.globals[name] = getattr(parts, name)
-    return environment
-
-
-def _asset(name: str) -> str:
-    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")

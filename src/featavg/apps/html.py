@@ -1,0 +1,74 @@
+"""Pages as single HTML files: what the report and the audit share."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+_SHARED = "featavg.apps"
+
+
+def asset(package: str, name: str) -> str:
+    """Return a file from the assets of a package."""
+    return (files(package) / "assets" / name).read_text(encoding="utf-8")
+
+
+def render(
+    package: str,
+    template: str,
+    *,
+    scripts: Sequence[str] = (),
+    filters: Mapping[str, Callable[..., Any]] | None = None,
+    **values: Any,
+) -> str:
+    """Return a page that needs no other file and loads nothing.
+
+    Parameters
+    ----------
+    package : str
+        Whose assets are used, beside the shared ones: the skeleton ``base.html`` and the style.
+    template : str
+        The template, which extends ``base.html``.
+    scripts : sequence of str
+        Assets of JavaScript, which the template places as ``script``.
+    filters : mapping, optional
+        Functions that the templates use.
+    **values
+        What the template shows; all text in it is escaped.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(p, "assets") for p in (package, _SHARED)]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= filters or {}
+    style = asset(_SHARED, "page.css")
+    code = "\n".join(asset(package, name) for name in scripts)
+    script = f'"use strict";\n(() => {{\n{code}\n}})();' if code else ""
+    return environment.get_template(template).render(
+        policy=_policy(style, script),
+        style=Markup(style),  # noqa: S704  ours, as are the scripts
+        script=Markup(script),  # noqa: S704
+        **values,
+    )
+
+
+def _policy(style: str, script: str) -> str:
+    """Return the content security policy: our style, our script, pictures inside the page."""
+    allowed = [f"style-src {_hash(style)}"] + ([f"script-src {_hash(script)}"] if script else [])
+    return (
+        f"default-src 'none'; {'; '.join(allowed)}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

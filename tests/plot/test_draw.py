@@ -1,0 +1,162 @@
+"""Views as Matplotlib draws them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from featavg.experiments import EXPERIMENTS, averaging, run
+from featavg.lab.tables import tidy_rows
+from featavg.plot import draw
+from featavg.plot.style import COARSE, FINE, LINE_STYLES, QUIET, ROLES
+from featavg.plot.views import (
+    DASHES,
+    HOLDS,
+    NOT_STATED,
+    VIOLATED,
+    ClaimRow,
+    Claims,
+    Curves,
+    HeatMaps,
+    Line,
+    Mark,
+    Matrix,
+    Panel,
+)
+from featavg.plot.views import ROLES as ROLE_NAMES
+from featavg.theory import claim
+
+
+def curves(*panels: Panel, **options) -> Curves:
+    return Curves("title", "radius", panels, **options)
+
+
+def panel(*lines: Line, **options) -> Panel:
+    return Panel("panel", "accuracy", lines, **options)
+
+
+def matrices(count: int, size: int = 3, **options) -> HeatMaps:
+    shown = [Matrix(f"matrix {i}", [np.eye(size).tolist()]) for i in range(count)]
+    return HeatMaps("title", "row", "column", "cosine", shown, **options)
+
+
+def test_every_role_and_dash_has_a_look():
+    assert set(ROLES) == set(ROLE_NAMES)
+    assert set(LINE_STYLES) == set(DASHES)
+
+
+def test_a_line_has_the_colour_of_its_role_and_a_band_of_its_deviation():
+    line = Line.over_seeds("exact", [0, 1, 2], [[1.0, 0.8, 0.0], [1.0, 0.6, 0.2]], "fine", "dashed")
+    (axes,) = draw.figure([curves(panel(line))]).axes
+    (drawn,) = axes.lines
+    assert to_hex(drawn.get_color()).upper() == FINE
+    assert drawn.get_linestyle() == "--"
+    np.testing.assert_allclose(drawn.get_ydata(), [1.0, 0.7, 0.1])
+    ((band,),) = (axes.collections,)
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert heights.max() == pytest.approx(1.0)
+    assert heights.min() == pytest.approx(0.1 - np.std([0, 0.2], ddof=1), abs=1e-6)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["exact"]
+
+
+def test_the_paper_does_not_stretch_the_axis_and_its_points_beyond_are_left_out():
+    ours = Line("ours", [0, 1, 2], [1, 0.5, 0])
+    paper = Line("paper", [0, 1, 5], [1, 0.4, 0.3], role="paper", dash="points")
+    (axes,) = draw.figure([curves(panel(ours, paper))]).axes
+    assert axes.get_xlim() == (0, 2)
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), [1, 0.4, np.nan])
+
+
+def test_gaps_marks_and_logarithmic_axes():
+    line = Line("a", [1, 10, 100, 1000], [None, 1e-3, 0.0, 2.0])
+    marks = [Mark("here", 10.0), Mark("bound", 4.0, "y")]
+    view = curves(panel(line, marks=marks, y_scale="log"), x_scale="log")
+    (axes,) = draw.figure([view]).axes
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+    assert axes.get_ylim() == pytest.approx((1e-3 / 1.3, 4 * 1.3))
+    assert {text.get_text() for text in axes.texts} == {"here", "bound"}
+    (axes,) = draw.figure([curves(panel(Line("a", [], [])))]).axes
+    assert axes.get_ylim()[1] >= 1  # nothing to show, and no error
+
+
+def test_heat_maps_share_a_colour_bar_and_draw_the_last_frame():
+    over_time = Matrix("m", [[[0.0, 0.1]], [[0.25, 0.75]]])
+    view = HeatMaps("t", "row", "column", "cosine", [over_time], frame="step", frames=["0", "9"])
+    axes, bar = draw.figure([view]).axes
+    np.testing.assert_array_equal(axes.images[0].get_array(), [[0.25, 0.75]])
+    assert [text.get_text() for text in axes.texts] == ["0.25", "0.75"]
+    assert bar.get_ylabel() == "cosine"
+    assert len(draw.figure([matrices(3)]).axes) == 4
+
+
+def test_names_that_look_like_mathematics_are_shown_as_they_are():
+    names = [r"$\frac{", "$x$", "a_b"]
+    axes, _ = draw.figure([matrices(1, row_names=names, column_names=names)]).axes
+    figure = draw.figure([matrices(1, row_names=names, column_names=names)])
+    figure.savefig("/dev/null", format="png")  # would fail on invalid mathematics
+    assert [t.get_text() for t in axes.get_yticklabels()] == [r"\$\frac{", r"\$x\$", "a_b"]
+
+
+def test_subscripts_are_set():
+    shown = replace(matrices(1), panels=[Matrix("σ_w = 0.1 of f_FA", [[[1.0]]])])
+    axes, _ = draw.figure([shown]).axes
+    assert axes.get_title() == r"$σ_{\mathrm{w}}$ = 0.1 of $f_{\mathrm{FA}}$"
+
+
+def test_panels_of_several_views_are_put_into_rows():
+    line = Line("a", [0, 1], [0, 1])
+    several = [curves(*[panel(line)] * 4, note="Some note."), matrices(3)]
+    figure = draw.figure(several)
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    assert titles == ["panel"] * 4 + ["matrix 0", "matrix 1", "matrix 2"]
+    assert {axes.get_subplotspec().rowspan.start for axes in figure.axes[:4]} == {0}
+    assert figure.get_supxlabel() == "Some note."
+    with pytest.raises(ValueError, match="at least one panel"):
+        draw.figure([])
+
+
+def row(name: str, verdict: str, slack: float | None) -> ClaimRow:
+    return ClaimRow(name, "4", "s", "b", "", verdict, 1.0, 1.0, slack, 0, 1)
+
+
+def test_claims_are_bars_from_one_by_their_slack():
+    rows = [
+        row("holds", HOLDS, 100.0),
+        row("never near", HOLDS, None),
+        row("violated", VIOLATED, 0.01),
+        row("silent", NOT_STATED, None),
+    ]
+    figure = draw.figure([Claims("Claims", rows)])
+    bars = [bar for axes in figure.axes for bar in axes.patches]
+    ends = [bar.get_x() + bar.get_width() for bar in bars]
+    assert ends == pytest.approx([100, 1e6, 0.01, 1.0])
+    assert [to_hex(bar.get_facecolor()).upper() for bar in bars] == [FINE, FINE, COARSE, QUIET]
+    assert figure.get_supxlabel().startswith("Claims: 2 hold (blue), 1 are violated (orange), 1 ")
+
+
+def test_the_ledger_has_the_verdicts_of_the_views():
+    assert (claim.HOLDS, claim.VIOLATED, claim.NOT_STATED) == (HOLDS, VIOLATED, NOT_STATED)
+
+
+def test_every_experiment_can_be_drawn():
+    assert all(e.views is not None or e.plot is not None for e in EXPERIMENTS.values())
+
+
+def test_without_a_plot_the_views_are_the_figure(tmp_path):
+    parameters = replace(averaging.EXPERIMENT.quick, dim=60, samples=40, test_samples=4)
+    finished = run(averaging.EXPERIMENT, parameters, seeds=1, out=tmp_path)
+    assert averaging.EXPERIMENT.plot is None
+    assert (finished.folder / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert (finished.folder / "views.json").exists()
+
+
+def test_rows_have_the_seed_the_label_the_places_and_the_values(rng):
+    values, more = rng.random((2, 1, 3)), np.arange(6).reshape(2, 1, 3)
+    rows = tidy_rows(values, more, label=(2, "exact"))
+    assert rows[4] == (1, 2, "exact", 0, 1, values[1, 0, 1], 4)
+    assert [type(entry) for entry in rows[4]] == [int, int, str, int, int, float, int]
+    assert tidy_rows(values, axes=())[4] == (1, values[1, 0, 1])
+    assert tidy_rows(values, axes=[("a",)])[4] == (1, "a", values[1, 0, 1])
