@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from featavg.experiments import REGISTRY
+from featavg.experiments import EXPERIMENTS
 from featavg.experiments.averaging import Parameters
 from featavg.lab.sweeps import Design, sweep
 
@@ -28,7 +28,7 @@ def design(runs: int, points: int) -> Design:
         "weight_scale+bias_scale": {"from": 1e-6, "to": 1e-4, "count": side, "scale": "log"},
     }
     return Design.of(
-        REGISTRY["averaging"], axes=axes, fixed={"test_samples": points, "precision": "float32"}
+        EXPERIMENTS["averaging"], axes=axes, fixed={"test_samples": points, "precision": "float32"}
     )
 
 

@@ -1,7 +1,7 @@
-"""Names of attributes that end in an underscore, as scikit-learn's do, and several in one line.
+"""Document attributes that end in an underscore, as scikit-learn's do, and several in one line.
 
-Napoleon writes ``:ivar classes_, head_: text``. There reStructuredText sees references, and one
-name with a type.
+Napoleon writes ``:ivar classes_, head_: text``, which reStructuredText reads as references and as
+one name with a type.
 """
 
 from __future__ import annotations
@@ -40,6 +40,6 @@ def _process(app: Sphinx, what: str, name: str, item: Any, options: Any, lines: 
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Come after Napoleon."""
+    """Connect after Napoleon."""
     app.connect("autodoc-process-docstring", _process, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Formulas without MathJax: the browser's own MathML, or the TeX where that cannot be had."""
+"""Formulas without MathJax: the MathML of the browser, or the TeX source where that fails."""
 
 from __future__ import annotations
 

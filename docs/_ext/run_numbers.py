@@ -2,8 +2,8 @@
 
 Roles: ``num`` is a number of a run; ``paper`` is what the paper says of it; ``paper-curve`` is a
 point of its Figure 3. Directives: ``expectations``, ``conclusion``, ``violated``, ``run-figure``,
-``runs-behind``. What was not run is shown as "not run here", with the command that runs it:
-nothing is ever made up.
+``runs-behind``. A number whose run is missing is shown as "not run here", with the command that
+runs it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from runs import Address, FoundRun, written
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from featavg.experiments import REGISTRY
-from featavg.lab.run_folder import versions
+from featavg.lab import registry
 from featavg.paper import figure3_curve
 
 _MISSING = "not run here"
-_NEEDED: dict[str, set[str]] = {}  # commands that would make what is missing, and who asks
+_NEEDED: dict[str, set[str]] = {}  # the commands of missing runs, and the pages that use them
 
 
 def _find(env: Any, text: str) -> tuple[Address, FoundRun | None]:
@@ -35,7 +34,7 @@ def _find(env: Any, text: str) -> tuple[Address, FoundRun | None]:
     found = address.find(Path(env.config.featavg_runs))
     used = env.temp_data.setdefault("featavg_used", {})
     used[address.command] = (address, found)
-    env.note_reread()  # runs come and go without the page changing
+    env.note_reread()  # runs change without the page changing
     if found is None:
         _NEEDED.setdefault(address.command, set()).add(env.docname)
     else:
@@ -44,7 +43,7 @@ def _find(env: Any, text: str) -> tuple[Address, FoundRun | None]:
 
 
 def _inline(text: str, title: str, kind: str = "num") -> nodes.Node:
-    """Return a number that says where it comes from when pointed at."""
+    """Return a number whose tooltip names its run."""
     safe = title.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     shown = text.replace("&", "&amp;").replace("<", "&lt;")
     html = f'<span class="{kind}" title="{safe}">{shown}</span>'
@@ -55,7 +54,7 @@ class NumberRole(SphinxRole):
     """A number of a run: its mean, and the standard deviation over seeds."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Return the number, or that it is not there."""
+        """Return the number, or that its run is missing."""
         address, found = _find(self.env, self.text)
         if found is None:
             return [_inline(_MISSING, address.command, "num missing")], []
@@ -68,10 +67,10 @@ class NumberRole(SphinxRole):
 
 
 class PaperRole(SphinxRole):
-    """What the paper says of a quantity, as the run recorded it."""
+    """The paper's value of a quantity, as the run recorded it."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """Return the paper's number, or that it is not there."""
+        """Return the paper's number, or that its run is missing."""
         address, found = _find(self.env, self.text)
         if found is None:
             return [_inline(_MISSING, address.command, "num missing")], []
@@ -93,7 +92,7 @@ class PaperCurveRole(SphinxRole):
 
 
 class _RunDirective(SphinxDirective):
-    """Something made of a whole run."""
+    """A directive that shows a whole run."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -106,7 +105,7 @@ class _RunDirective(SphinxDirective):
 
 
 class Expectations(_RunDirective):
-    """The table of a run: what was expected, what the paper says, what came out."""
+    """The table of a run: the expectations, the paper's numbers and ours."""
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
@@ -203,12 +202,13 @@ class RunsBehind(SphinxDirective):
         """Return the table."""
         used: dict[str, Any] = self.env.temp_data.get("featavg_used") or {}
         rows = []
-        for command, (_, found) in used.items():
+        for command, (address, found) in used.items():
             if found is None:
                 rows.append((f"`{command}`", _MISSING, "–", "–", "–"))
                 continue
             source = found.provenance["versions"]["source"]
-            same = "this" if source == versions()["source"] else f"another ({source})"
+            now = registry.find(address.experiment).source
+            same = "this" if source == now else f"another ({source})"
             shown = command + (" --quick" if found.quick else "")
             seconds = f"{found.provenance['seconds']:.0f} s"
             rows.append((f"`{shown}`", found.path.name, str(found.summary["seeds"]), seconds, same))
@@ -251,12 +251,12 @@ def _parsed(directive: SphinxDirective, text: str) -> list[nodes.Node]:
 
 
 def _tell(app: Sphinx, error: Exception | None) -> None:
-    """Say what was missing, and how to make it."""
+    """Print the missing runs and the commands that make them."""
     if error is not None or not _NEEDED:
         return
     lines = [f"These runs are not in {app.config.featavg_runs} and are shown as {_MISSING!r}:"]
     for command, pages in sorted(_NEEDED.items()):
-        data = REGISTRY[command.split()[2]].data
+        data = registry.find(command.split()[2]).data
         first = f"featavg data get {data} && " if data else ""
         lines.append(f"  {first}{command}   (for {', '.join(sorted(pages))})")
     print("\n".join(lines), file=sys.stderr)  # also with -q, and not a warning

@@ -1,4 +1,4 @@
-"""Find the runs that a page speaks of, and the numbers in them."""
+"""Find the runs that a page quotes, and the numbers in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from featavg.experiments import REGISTRY
+from featavg.lab import registry
 
 _ADDRESS = re.compile(
     r"^(?P<id>[\w-]+)(?:\[(?P<set>[^]]*)\])?(?::(?P<what>\S+?))?(?: (?P<as>\S+))?$"
@@ -22,7 +22,7 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True)
 class Address:
-    """What a page asks for, such as ``ledger[preset=theorem]:violated .0f``.
+    """A number that a page quotes, such as ``ledger[preset=theorem]:violated .0f``.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Address:
         Address(experiment='ledger', changed={'preset': 'theorem'}, quantity='violated', form='.0f')
         """
         found = _ADDRESS.match(text.strip())
-        if found is None or found["id"] not in REGISTRY:
+        if found is None or found["id"] not in registry.experiments():
             raise ValueError(f"{text!r} must be EXPERIMENT[name=value]:quantity format")
         pairs = [part.split("=", 1) for part in (found["set"] or "").split(",") if part]
         changed = {name.strip(): value.strip() for name, value in pairs}
@@ -66,7 +66,7 @@ class Address:
 
     def find(self, folder: Path) -> FoundRun | None:
         """Return the run at the usual parameters, or else at the quick ones, or else nothing."""
-        experiment = REGISTRY[self.experiment]
+        experiment = registry.find(self.experiment)
         for start, quick in ((experiment.parameters, False), (experiment.quick, True)):
             changed = {name: _like(getattr(start, name), t) for name, t in self.changed.items()}
             path = folder / experiment.id / experiment.key(replace(start, **changed))
@@ -161,7 +161,7 @@ def _number(value: float, form: str) -> str:
 
 
 def _like(default: Any, text: str) -> Any:
-    """Return the value of a parameter whose default is a word, or a number or nothing."""
+    """Return the text as the type of the default: a string, or else a Python literal."""
     return text if isinstance(default, str) else ast.literal_eval(text)
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from featavg.apps.cli.main import build_parser
-from featavg.experiments import REGISTRY
+from featavg.apps.cli.run import parse_flags
+from featavg.experiments import EXPERIMENTS
 from support import ROOT
 from support.documents import OTHERS, commands, execute, fenced
 
@@ -55,7 +56,9 @@ def test_commands_of_a_page_are_understood(page, capsys):
         elif program == "featavg":
             code = 0
             try:
-                parser.parse_args(arguments)
+                options = parser.parse_args(arguments)
+                if arguments[0] == "run" and ".py" not in arguments[1]:
+                    parse_flags(options)
             except SystemExit as end:  # with 0 after --help
                 code = end.code
             assert code == 0, f"featavg {' '.join(arguments)}: {capsys.readouterr().err}"
@@ -102,7 +105,7 @@ def test_addresses_of_numbers():
 
 
 def test_a_number_is_read_from_the_run_it_names(tmp_path):
-    experiment = REGISTRY["figure3-synthetic"]
+    experiment = EXPERIMENTS["figure3-synthetic"]
     folder = tmp_path / experiment.id / experiment.key(experiment.quick)
     address = Address.of("figure3-synthetic:coarse_radius .1f")
     assert address.find(tmp_path) is None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from featavg.apps.cli.main import build_parser, main
-from featavg.experiments import REGISTRY
+from featavg.apps.cli.run import parse_flags
+from featavg.experiments import EXPERIMENTS
 from support import ROOT
 from support.documents import blocks, execute
 
@@ -33,7 +34,9 @@ def test_commands_of_the_readme_do_what_the_readme_says(capsys, tmp_path):
                 where = [] if arguments[0] == "list" else ["--out", str(tmp_path)]
                 main([*arguments, *where])
             else:  # those have tests of their own; here they have to be what the program takes
-                build_parser().parse_args(arguments)
+                options = build_parser().parse_args(arguments)
+                if arguments[0] == "run":
+                    parse_flags(options)
     printed = capsys.readouterr().out
     assert all(seen.values())
     assert "falls from 0.443 to 0.337" in " ".join(README.split())
@@ -43,8 +46,8 @@ def test_commands_of_the_readme_do_what_the_readme_says(capsys, tmp_path):
 def _is_small(arguments):
     """Whether a command needs no data of its own, no network and less than a minute."""
     if arguments[0] == "run":
-        experiment = REGISTRY[arguments[1]]
-        return experiment.data is None and experiment.design is None
+        experiment = EXPERIMENTS[arguments[1]]
+        return experiment.data is None and not experiment.has_own_axes
     return arguments[0] in ("list", "theory")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import featavg as fa
-from featavg.experiments import REGISTRY, ablations, figure2, run
+from featavg.experiments import EXPERIMENTS, ablations, figure2, run
 from featavg.lab.setting import MatrixSetting
 from featavg.plot import draw
 
@@ -19,7 +19,7 @@ def tiny(name: str, **changes):
     """The experiment at a size that takes a fraction of a second."""
     values = {"values": TINY_VALUES[name]} if name in TINY_VALUES else {}
     size = {} if name == "figure5" else {"samples": 60}
-    return replace(REGISTRY[name].parameters, **TINY, **size, **values, **changes)
+    return replace(EXPERIMENTS[name].parameters, **TINY, **size, **values, **changes)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def tiny(name: str, **changes):
     ],
 )
 def test_the_papers_values_reach_the_setting_and_nothing_else_does(name, reached):
-    settings = list(REGISTRY[name].parameters.settings.values())
+    settings = list(EXPERIMENTS[name].parameters.settings.values())
     usual = MatrixSetting(test_samples=100)
     for i, setting in enumerate(settings):
         assert setting == replace(usual, **{field: values[i] for field, values in reached.items()})
@@ -85,15 +85,15 @@ def test_the_baseline_is_the_network_of_figure2():
     size = {"dim": 600, "samples": 100, "test_samples": 5}
     shared = figure2.measure(replace(figure2.EXPERIMENT.parameters, **size), seed=1)
     for name, i in (("figure6", 1), ("figure7", 2), ("figure8", 1)):
-        found = ablations.measure(replace(REGISTRY[name].parameters, **size), seed=1)
+        found = ablations.measure(replace(EXPERIMENTS[name].parameters, **size), seed=1)
         np.testing.assert_array_equal(found["cosines"][i], shared["coarse_cosines"])
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_a_panel_for_each_value(name, tmp_path):
     parameters = tiny(name)
-    finished = run(REGISTRY[name], parameters, seeds=2, out=tmp_path)
-    figure = draw.figure(REGISTRY[name].views(parameters, finished.results))
+    finished = run(EXPERIMENTS[name], parameters, seeds=2, out=tmp_path)
+    figure = draw.figure(EXPERIMENTS[name].views(parameters, finished.results))
     *panels, bar = figure.axes
     assert len(panels) == len(parameters.settings)
     assert bar.get_ylabel() == "cosine"
@@ -107,8 +107,8 @@ def test_a_figure_has_a_panel_for_each_value(name, tmp_path):
 
 def outcomes(name: str, **altered: float):
     """Judge the paper's conclusions on results that agree with them, or were altered."""
-    parameters = REGISTRY[name].parameters
-    expectations = REGISTRY[name].expects(parameters)
+    parameters = EXPERIMENTS[name].parameters
+    expectations = EXPERIMENTS[name].expects(parameters)
     results = {e.quantity: np.array([1.0, 1.0]) for e in expectations}
     for value in parameters.settings:
         if parameters.ablation.does_not[0] <= value:
@@ -136,13 +136,13 @@ def test_a_conclusion_fails_where_one_seed_contradicts_it(name, quantity, value)
 
 @pytest.mark.parametrize(("name", "value"), [("figure6", 0.01), ("figure7", 0.001)])
 def test_what_our_runs_contradict_is_reported_and_the_rule_stays_beyond_it(name, value):
-    parameters = REGISTRY[name].parameters
-    contested = REGISTRY[name].expects(parameters)[0]
+    parameters = EXPERIMENTS[name].parameters
+    contested = EXPERIMENTS[name].expects(parameters)[0]
     assert contested.quantity == ablations.quantity("index", value)
     assert (contested.rule, contested.paper) == ("reported", "does not")
     assert contested.statement.endswith("against the paper")
     beyond = replace(parameters, values=str(10 * value))
-    asked = REGISTRY[name].expects(beyond)[0]
+    asked = EXPERIMENTS[name].expects(beyond)[0]
     assert asked.paper == "does not"
     assert asked.high == np.nextafter(0.9, 0)
 
@@ -150,14 +150,14 @@ def test_what_our_runs_contradict_is_reported_and_the_rule_stays_beyond_it(name,
 def test_large_initial_weights_end_averaging(tmp_path):
     """The rule can say no: a network that keeps its initial weights does not average."""
     parameters = tiny("figure7", values="1, 0.00001")
-    finished = run(REGISTRY["figure7"], parameters, seeds=1, out=tmp_path)
+    finished = run(EXPERIMENTS["figure7"], parameters, seeds=1, out=tmp_path)
     large, small = (finished.results[f"index_{v}"][0] for v in ("1", "0.00001"))
     assert large < 0.9 < small
     assert finished.holds
 
 
 def test_values_are_a_list_of_numbers():
-    parameters = REGISTRY["figure6"].parameters
+    parameters = EXPERIMENTS["figure6"].parameters
     assert replace(parameters, values="1e-2,.001 , 1e-4") == parameters
     for values in ("", "a, b", "0.1,,0.2", "0.1, 0.1", "nan", "inf"):
         with pytest.raises(fa.InputError, match="values must be different numbers"):
@@ -165,14 +165,14 @@ def test_values_are_a_list_of_numbers():
     with pytest.raises(fa.InputError, match="learning_rate must be above 0"):
         replace(parameters, values="0.1, -1")
     with pytest.raises(fa.InputError, match="samples must be a whole number"):
-        replace(REGISTRY["figure5"].parameters, values="10.5")
+        replace(EXPERIMENTS["figure5"].parameters, values="10.5")
     with pytest.raises(fa.InputError, match="SNR must be above 0; got 0.0"):
-        replace(REGISTRY["figure8"].parameters, values="0")
+        replace(EXPERIMENTS["figure8"].parameters, values="0")
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_what_is_varied_cannot_be_set_as_well(name):
-    parameters = REGISTRY[name].parameters
+    parameters = EXPERIMENTS[name].parameters
     for field in parameters.ablation.sets:
         other = 17 if field == "samples" else 0.017
         with pytest.raises(fa.InputError, match=f"{field} is what this experiment varies"):

@@ -8,17 +8,17 @@ import sys
 import pytest
 
 from featavg.experiments import (
-    REGISTRY,
+    EXPERIMENTS,
     run,
 )
 from support.probe import Probe, contents
 
 # those that read images, and those that are sweeps, have tests of their own
-WITHOUT_DATA = [name for name, e in REGISTRY.items() if e.data is None and e.design is None]
+WITHOUT_DATA = [name for name, e in EXPERIMENTS.items() if e.data is None and not e.has_own_axes]
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path):
-    for experiment in (Probe().experiment, *(REGISTRY[name] for name in WITHOUT_DATA)):
+    for experiment in (Probe().experiment, *(EXPERIMENTS[name] for name in WITHOUT_DATA)):
         first, second = (
             run(experiment, experiment.quick, seeds=1, out=tmp_path / name).folder
             for name in ("first", "second")
@@ -28,7 +28,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
 
 @pytest.mark.parametrize("name", WITHOUT_DATA)
 def test_other_seeds_give_other_results(name, tmp_path):
-    experiment = REGISTRY[name]
+    experiment = EXPERIMENTS[name]
     scalars = run(experiment, experiment.quick, seeds=2, out=tmp_path).folder / "scalars.csv"
     _, first, second = scalars.read_text().splitlines()
     assert first.split(",")[1:] != second.split(",")[1:]
@@ -36,7 +36,7 @@ def test_other_seeds_give_other_results(name, tmp_path):
 
 @pytest.mark.parametrize("name", WITHOUT_DATA)
 def test_quick_presets_reproduce(name, tmp_path):
-    experiment = REGISTRY[name]
+    experiment = EXPERIMENTS[name]
     finished = run(experiment, experiment.quick, seeds=experiment.quick_seeds, out=tmp_path)
     failed = [o.summary() for o in finished.outcomes if not o.holds]
     assert not failed

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from featavg.experiments import (
-    REGISTRY,
+    EXPERIMENTS,
     figure2,
     run,
 )
@@ -14,7 +14,7 @@ from featavg.experiments import (
 
 def test_figure2_at_the_papers_setting(tmp_path):
     """The matrix itself, entry by entry, in one seed."""
-    finished = run(REGISTRY["figure2-synthetic"], seeds=1, out=tmp_path)
+    finished = run(EXPERIMENTS["figure2-synthetic"], seeds=1, out=tmp_path)
     coarse, fine = finished.results["coarse_cosines"][0], finished.results["fine_cosines"][0]
     own = np.kron(np.eye(2), np.ones((5, 5))).astype(bool)
     assert abs(coarse[own].mean() - 1 / np.sqrt(5)) < 0.02

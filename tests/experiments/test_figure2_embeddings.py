@@ -12,7 +12,7 @@ import pytest
 import featavg as fa
 from featavg import InputError, datasets
 from featavg.apps.cli.main import main
-from featavg.experiments import REGISTRY, embedded, figure2_embeddings, figure10, run
+from featavg.experiments import EXPERIMENTS, embedded, figure2_embeddings, figure10, run
 from featavg.vision import backbones
 from support import FILES
 from support.pooled_backbone import stand_in
@@ -136,7 +136,7 @@ def test_the_size_of_quick_is_for_the_backbone_that_has_a_choice(monkeypatch):
     monkeypatch.setattr("featavg.experiments.embedded.datasets.load", lambda _: Everything())
     for name in ("efficientnet-lite0", "resnet18"):
         with pytest.raises(InputError, match="no backbone here"):
-            replace(REGISTRY["figure10"].quick, backbone=name).load()
+            replace(EXPERIMENTS["figure10"].quick, backbone=name).load()
     assert asked == [("efficientnet-lite0", 128), ("resnet18", None)]
 
 
@@ -162,8 +162,8 @@ def test_without_the_data_the_command_says_how_to_get_them(tmp_path, capsys):
 
 def test_neither_is_part_of_reproduce():
     for name in ("figure2-embeddings", "figure10"):
-        assert not REGISTRY[name].in_reproduce
-        assert REGISTRY[name].data == "cifar10"
+        assert not EXPERIMENTS[name].in_reproduce
+        assert EXPERIMENTS[name].data == "cifar10"
 
 
 def test_training_ends_where_it_pays_no_more(measured, rng):

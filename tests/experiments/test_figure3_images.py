@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from featavg.experiments import REGISTRY, figure3_images
+from featavg.experiments import EXPERIMENTS, figure3_images
 from featavg.experiments.figure3_images import Mnist
 from featavg.paper import figure3_curve
 
@@ -53,7 +53,7 @@ def test_labels_of_either_split():
 
 @pytest.mark.parametrize("name", ["figure3-mnist", "figure3-cifar10", "figure3-fashion"])
 def test_the_papers_gain_stands_where_the_paper_has_curves(name):
-    experiment = REGISTRY[name]
+    experiment = EXPERIMENTS[name]
     plain = experiment.expects(experiment.parameters)[2]
     if name == "figure3-fashion":
         assert plain.paper == ""

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from featavg.lab.run_folder import to_json, write_atomically
+from featavg.files import write_atomically
+from featavg.lab.run_folder import to_json
 
 
 def test_numbers_that_json_lacks_become_null():

@@ -72,8 +72,8 @@ def test_finished_seeds_are_reused_unless_fresh(tmp_path):
 def test_what_a_run_was_made_with_is_kept(tmp_path, threads):
     code = (
         "import sys\n"
-        "from featavg.experiments import REGISTRY, run\n"
-        "print(run(REGISTRY['figure1'], seeds=1, out=sys.argv[1]).folder)\n"
+        "from featavg.experiments import EXPERIMENTS, run\n"
+        "print(run(EXPERIMENTS['figure1'], seeds=1, out=sys.argv[1]).folder)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],
@@ -94,7 +94,8 @@ def test_other_parameters_have_another_folder(tmp_path):
     probe = Probe()
     folders = {run(probe.experiment, Settings(size=s), out=tmp_path).folder for s in (2, 3)}
     assert len(folders) == 2
-    assert probe.experiment.key(Settings()) != replace(probe.experiment, revision=2).key(Settings())
+    other = replace(probe.experiment, id="another")
+    assert probe.experiment.key(Settings()) != other.key(Settings())
 
 
 @pytest.mark.parametrize("spoil", ["truncated", "empty", "pickle", "other source", "no times"])

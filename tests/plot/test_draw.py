@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from featavg.experiments import REGISTRY, averaging, run
+from featavg.experiments import EXPERIMENTS, averaging, run
 from featavg.lab.tables import tidy_rows
 from featavg.plot import draw
 from featavg.plot.style import COARSE, FINE, LINE_STYLES, QUIET, ROLES
@@ -142,7 +142,7 @@ def test_the_ledger_has_the_verdicts_of_the_views():
 
 
 def test_every_experiment_can_be_drawn():
-    assert all(e.views is not None or e.plot is not None for e in REGISTRY.values())
+    assert all(e.views is not None or e.plot is not None for e in EXPERIMENTS.values())
 
 
 def test_without_a_plot_the_views_are_the_figure(tmp_path):

@@ -36,7 +36,7 @@ def run_folder(
     views: Any = None,
 ) -> Path:
     """Write a folder with the right name for its parameters, and return it."""
-    about = {"experiment": experiment, "revision": 1, "parameters": parameters or {"dim": 7}}
+    about = {"experiment": experiment, "parameters": parameters or {"dim": 7}}
     folder = root / experiment / run_key(about)
     (folder / "seeds").mkdir(parents=True)
     finished = about | {

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from featavg.experiments import REGISTRY, averaging
+from featavg.experiments import EXPERIMENTS, averaging
 from featavg.lab.sweeps import Design
 
 EXPERIMENT = "averaging"
@@ -26,7 +26,7 @@ ROUNDS = int(os.environ.get("FEATAVG_FAULT_ROUNDS", "2"))
 def small(**changes: object) -> Design:
     """Return the design, or one that differs from it."""
     settings = {"axes": AXES, "fixed": FIXED, "seeds": 2} | changes
-    return Design.of(REGISTRY[EXPERIMENT], **settings)
+    return Design.of(EXPERIMENTS[EXPERIMENT], **settings)
 
 
 def tiny(**changes: object) -> Design:

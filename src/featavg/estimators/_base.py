@@ -15,11 +15,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from featavg import checks
+from featavg.array_files import write_arrays
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
 from featavg.estimators.fitting import Fitted, Plan
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.heads import Head, decided
+from featavg.estimators.plain_data import describe
 from featavg.estimators.scaling import Scaling
 
 
@@ -129,8 +131,16 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.scaling_.radius(self.head_.radii(points, predicted, jobs=jobs))
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted estimator to a file that `featavg.estimators.load` reads."""
-        from featavg.estimators.persistence import save
+        """Write the fitted estimator to a file that `featavg.estimators.load` reads.
 
+        Not saved are a `random_state` that is not a number, and Python types of labels beyond
+        numbers and strings.
+        """
         check_is_fitted(self)
-        save(self, path)
+        about, arrays = describe(self)
+        try:
+            write_arrays(Path(path), arrays, about)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"parameters must be numbers or strings to be saved; {error}."
+            ) from None

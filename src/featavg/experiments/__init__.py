@@ -1,4 +1,4 @@
-"""The experiments, each a declaration in a file of its own, and what runs them."""
+"""The experiments, each declared in a file of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from featavg.experiments import (
 from featavg.lab.experiment import Expectation, Experiment, Outcome, Results, Table, parameter
 from featavg.lab.runner import Run, run
 
-REGISTRY: dict[str, Experiment] = {
+EXPERIMENTS: dict[str, Experiment] = {
     experiment.id: experiment
     for experiment in (
         figure1.EXPERIMENT,
@@ -45,7 +45,7 @@ REGISTRY: dict[str, Experiment] = {
 """Every experiment by its id, in the order of the paper."""
 
 __all__ = [
-    "REGISTRY",
+    "EXPERIMENTS",
     "Expectation",
     "Experiment",
     "Outcome",

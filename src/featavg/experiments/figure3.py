@@ -243,5 +243,4 @@ EXPERIMENT = Experiment(
     expects=expects,
     table=table,
     views=views,
-    revision=2,
 )

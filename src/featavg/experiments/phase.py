@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,19 +18,10 @@ from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.errors import InputError
 from featavg.experiments import averaging
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
+from featavg.lab.experiment import Expectation, Measurements, Results, Table, parameter
+from featavg.lab.sweeps import Design, SweepExperiment
 from featavg.lab.tables import tidy_rows
 from featavg.plot.style import COARSE, new_figure, style
-
-if TYPE_CHECKING:
-    from featavg.lab.sweeps.design import Design
 
 _MEASURED = ("index", "radius", "radius_over_theory", "radius_over_decoupled", "accuracy", "exact")
 _TITLES = {
@@ -113,8 +104,6 @@ class Parameters(averaging.Parameters):
 
 def design(parameters: Parameters, seeds: int) -> Design:
     """Return the grid."""
-    from featavg.lab.sweeps.design import Design
-
     diagram = parameters.diagram
     axes = {side.names: side.values(parameters.grid) for side in (diagram.x, diagram.y)}
     usual = averaging.EXPERIMENT.parameters
@@ -126,7 +115,7 @@ def design(parameters: Parameters, seeds: int) -> Design:
     return Design.of(averaging.EXPERIMENT, axes=axes, fixed=fixed, seeds=seeds)
 
 
-def measure(parameters: Parameters, rows: Sequence[dict[str, Any]]) -> Measurements:
+def collect(parameters: Parameters, rows: Sequence[dict[str, Any]]) -> Measurements:
     """Arrange the runs of one seed as matrices; NaN where a run failed or is still missing."""
     x, y = (
         {value: i for i, value in enumerate(side.values(parameters.grid))}
@@ -364,14 +353,15 @@ class Imbalance(Parameters):
     diagram = Diagram(_NOISE, Side("positive", "positive clusters of 20", 1, 19, whole=True))
 
 
-def _phase(name: str, title: str, kind: type[Parameters], **quick: Any) -> Experiment:
-    return Experiment(
+def _phase(name: str, title: str, kind: type[Parameters], **quick: Any) -> SweepExperiment:
+    return SweepExperiment(
         id=f"phase-{name}",
         title=title,
         paper="none, an extension of Figures 5 to 9",
         parameters=kind(),
         quick=replace(kind(), **{"grid": 20, "test_samples": 10, **quick}),
-        measure=measure,
+        design=design,
+        collect=collect,
         expects=expects,
         table=table,
         plot=plot,
@@ -379,7 +369,6 @@ def _phase(name: str, title: str, kind: type[Parameters], **quick: Any) -> Exper
         seeds=3,
         quick_seeds=1,
         in_reproduce=False,
-        design=design,
     )
 
 

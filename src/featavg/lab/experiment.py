@@ -1,9 +1,10 @@
-"""What an experiment is: a declaration that the runner can run, check, draw and describe."""
+"""Experiments: declarations that the runner can run, check, draw and describe."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import time
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -12,23 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from featavg.array_files import Arrays
 from featavg.arrays import FloatArray
+from featavg.lab.run_folder import RunFolder
+from featavg.lab.source import code_hash
+from featavg.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featavg.lab.sweeps.design import Design
     from featavg.plot.views import View
 
 Measurements = Mapping[str, Any]
-"""What one seed measured: a name and a number or array for each quantity."""
+"""The measurements of one seed: a number or array for each quantity."""
 
 Results = Mapping[str, FloatArray]
 """The measurements of all seeds, stacked: the first axis of each array is the seed."""
 
 
 def parameter(default: Any, description: str) -> Any:
-    """Declare a parameter of an experiment; the description is what `--help` shows."""
+    """Declare a parameter of an experiment; `--help` shows the description."""
     return field(default=default, metadata={"help": description})
 
 
@@ -124,6 +128,34 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """The measurements of all seeds, the time they took, and how many seeds were saved before."""
+
+    per_seed: list[Arrays]
+    seconds: float
+    reused: int = 0
+
+    @property
+    def results(self) -> dict[str, FloatArray]:
+        """All seeds stacked."""
+        return {name: np.stack([m[name] for m in self.per_seed]) for name in self.per_seed[0]}
+
+    @property
+    def scalars(self) -> Table:
+        """All quantities that are single numbers, a row for each seed."""
+        names = [name for name, value in self.per_seed[0].items() if np.ndim(value) == 0]
+        rows = enumerate(self.per_seed)
+        return Table(
+            ("seed", *names), [(seed, *(float(m[name]) for name in names)) for seed, m in rows]
+        )
+
+
+def as_arrays(measurements: Measurements) -> Arrays:
+    """Return measurements as arrays, as they are saved."""
+    return {name: np.asarray(value) for name, value in measurements.items()}
+
+
+@dataclass(frozen=True)
 class Experiment:
     """The declaration of an experiment.
 
@@ -142,24 +174,23 @@ class Experiment:
     expects : callable
         ``expects(parameters)`` returns the expectations.
     table : callable
-        ``table(parameters, results)`` returns what is saved as ``results.csv``.
+        ``table(parameters, results)`` returns the table that is saved as ``results.csv``.
     plot : callable, optional
         ``plot(parameters, results)`` returns the figure, which is drawn from `views` by default.
     conclude : callable, optional
         ``conclude(parameters, results)`` returns the result in words.
     views : callable, optional
-        ``views(parameters, results)`` returns what there is to see, for the figure and the report.
-    revision : int
-        Raised when `measure` changes its meaning, so that old results are not taken for new ones.
+        ``views(parameters, results)`` returns the views for the figure and the report.
     in_reproduce : bool
         Whether it is a figure of the paper that `featavg reproduce` runs.
     data : str, optional
         The image data set it reads; such an experiment also needs the extra ``vision``.
     data_fields : tuple of str
         The parameters that its data follow from: a sweep runs those that share them together.
-    design : callable, optional
-        ``design(parameters, seeds)`` returns a `featavg.lab.sweeps.Design`: then `measure` takes,
-        in place of a seed, the rows that the sweep found for it.
+
+    See Also
+    --------
+    featavg.lab.sweeps.SweepExperiment : an experiment that is made of the runs of a sweep.
     """
 
     id: str
@@ -167,7 +198,7 @@ class Experiment:
     paper: str
     parameters: Any
     quick: Any
-    measure: Callable[[Any, Any], Measurements]
+    measure: Callable[[Any, int], Measurements]
     expects: Callable[[Any], Sequence[Expectation]]
     table: Callable[[Any, Results], Table]
     plot: Callable[[Any, Results], Figure] | None = None
@@ -175,27 +206,73 @@ class Experiment:
     views: Callable[[Any, Results], Sequence[View]] | None = None
     seeds: int = 5
     quick_seeds: int = 2
-    revision: int = 1
     in_reproduce: bool = True
     data: str | None = None
     data_fields: tuple[str, ...] = ()
-    design: Callable[[Any, int], Design] | None = None
 
     def usual_seeds(self, quick: bool) -> int:
-        """Return how many seeds are run where nobody says how many."""
+        """Return the number of seeds to run by default."""
         return self.quick_seeds if quick else self.seeds
 
+    @property
+    def has_own_axes(self) -> bool:
+        """Whether it is a sweep itself, and so cannot be swept over."""
+        return False
+
+    @property
+    def source(self) -> str:
+        """The hash of the code that measures, see `featavg.lab.source`."""
+        return code_hash(self.measure, type(self.parameters))
+
     def describe(self, parameters: Any) -> dict[str, Any]:
-        """Return what identifies a run: the experiment, its revision and its parameters."""
-        return {
-            "experiment": self.id,
-            "revision": self.revision,
-            "parameters": asdict(parameters),
-        }
+        """Return what identifies a run: the experiment and its parameters."""
+        return {"experiment": self.id, "parameters": asdict(parameters)}
 
     def key(self, parameters: Any) -> str:
         """Return the name of the folder of a run: a hash of what identifies it."""
         return run_key(self.describe(parameters))
+
+    def figure(self, parameters: Any, results: Results) -> Figure:
+        """Return the figure: its own, or its views as `featavg.plot` draws them."""
+        from featavg.plot import draw
+
+        if self.plot is not None:
+            return self.plot(parameters, results)
+        return draw.figure([] if self.views is None else self.views(parameters, results))
+
+    def measure_seeds(
+        self, parameters: Any, seeds: int, folder: RunFolder, *, fresh: bool, progress: bool
+    ) -> Measured:
+        """Measure every seed that is not saved in the folder yet, and save it there.
+
+        Parameters
+        ----------
+        parameters : dataclass
+            The parameters of the run.
+        seeds : int
+            How many seeds, numbered from 0.
+        folder : RunFolder
+            The folder of the run.
+        fresh : bool
+            Whether to measure again what is saved.
+        progress : bool
+            Whether to report progress on standard error.
+        """
+        per_seed, seconds, reused = [], 0.0, 0
+        with ProgressReporter(self.id, seeds, enabled=progress) as reporter:
+            for seed in range(seeds):
+                saved = None if fresh else folder.load_seed(seed)
+                reused += saved is not None
+                if saved is None:
+                    start = time.perf_counter()
+                    measured = as_arrays(self.measure(parameters, seed))
+                    saved = measured, time.perf_counter() - start
+                    folder.save_json("parameters.json", self.describe(parameters))
+                    folder.save_seed(seed, *saved)
+                per_seed.append(saved[0])
+                seconds += saved[1]
+                reporter.advance()
+        return Measured(per_seed, seconds, reused)
 
 
 def run_key(description: Mapping[str, Any]) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import zipfile
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -20,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from featavg.errors import InputError
-from featavg.files import write_atomically
+from featavg.files import can_hold_files, write_atomically
 
 _FORMAT = "featavg training 1"
 
@@ -114,8 +113,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def writable(path: Path) -> Path:
     """Return a path if a file can be written there, before any work is done."""
-    folder = next(p for p in path.absolute().parents if p.exists())
-    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+    if path.is_dir() or not can_hold_files(path.absolute().parent):
         raise InputError(f"checkpoint must be a file that can be written; got {path}.")
     return path
 

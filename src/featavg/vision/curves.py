@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,9 +15,10 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from featavg import checks
+from featavg.array_files import Arrays, read_arrays, write_arrays
 from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
-from featavg.files import write_atomically
+from featavg.files import DamagedError, write_atomically
 from featavg.progress import ProgressReporter
 from featavg.robustness.curve import RobustCurve
 from featavg.vision.attacks import (
@@ -35,7 +34,7 @@ from featavg.vision.target import Batch, Target, evaluating
 
 _FORMAT = "featavg image attack 1"
 _STRIDES_OF_WORST = (2.0, 4.0)
-Arrays = dict[str, np.ndarray]
+_MOST_ARRAYS = 1 << 34
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -293,18 +292,14 @@ class _Store:
 
     def save(self, name: str, arrays: Arrays) -> None:
         """Write arrays."""
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **arrays)
         remove_leftovers(self._file(name))
-        write_atomically(self._file(name), buffer.getvalue())
+        write_arrays(self._file(name), arrays)
 
     def load(self, name: str) -> Arrays | None:
         """Return what was written, or None if there is no such file or it cannot be read."""
         try:
-            content = io.BytesIO(self._file(name).read_bytes())
-            with np.load(content, allow_pickle=False) as arrays:
-                return {key: arrays[key] for key in arrays.files}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return read_arrays(self._file(name), most=_MOST_ARRAYS)[0]
+        except DamagedError:
             return None
 
     def remove(self, names: Sequence[str]) -> None:

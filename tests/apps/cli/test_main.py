@@ -11,7 +11,7 @@ import pytest
 
 from featavg import __version__
 from featavg.apps.cli.main import main
-from featavg.experiments import REGISTRY
+from featavg.experiments import EXPERIMENTS
 from featavg.progress import counted
 from support.command import command
 
@@ -21,19 +21,19 @@ SMALL = ["--dim", "300", "--samples", "150", "--test-samples", "50", "--seeds", 
 def test_list_and_bare_command_and_version(capsys):
     code, out, _ = command(capsys, "list")
     assert code == 0
-    assert all(name in out for name in REGISTRY)
+    assert all(name in out for name in EXPERIMENTS)
     code, out, _ = command(capsys)
     assert code == 0
     assert "reproduce" in out
     assert command(capsys, "--version")[1].strip() == f"featavg {__version__}"
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_help_teaches_every_parameter_and_its_default(capsys, name):
     code, out, _ = command(capsys, "run", name, "--help")
     text = " ".join(out.split())
     assert code == 0
-    for field in fields(REGISTRY[name].parameters):
+    for field in fields(EXPERIMENTS[name].parameters):
         assert f"--{field.name.replace('_', '-')}" in text
         assert field.metadata["help"] in text
     assert re.search(r"\(default \S+; \S+ with --quick\)", text)
@@ -94,14 +94,14 @@ def test_an_expectation_that_fails_is_exit_code_1(capsys, tmp_path):
 
 def test_a_second_run_says_that_seeds_were_there(capsys, tmp_path):
     arguments = ["run", "figure2-synthetic", *SMALL, "--out", str(tmp_path)]
-    assert "there already" not in command(capsys, *arguments)[1]
-    assert "1 seed was there already" in command(capsys, *arguments)[1]
+    assert "saved before" not in command(capsys, *arguments)[1]
+    assert "1 seed was saved before" in command(capsys, *arguments)[1]
 
 
 def test_reproduce_runs_everything_and_summarises(capsys, tmp_path):
     code, out, _ = command(capsys, "reproduce", "--quick", "--out", str(tmp_path))
     assert code == 0
-    expected = [name for name, experiment in REGISTRY.items() if experiment.in_reproduce]
+    expected = [name for name, experiment in EXPERIMENTS.items() if experiment.in_reproduce]
     assert all(name in out for name in expected)
     summary = json.loads((tmp_path / "summary-quick.json").read_text())
     assert [s["experiment"] for s in summary] == expected
@@ -158,7 +158,7 @@ def test_a_regime_that_needs_terabytes_is_refused_at_once(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["run", "figure99"], "invalid choice: 'figure99'"),
+        (["run", "figure99"], "'figure2-synthetic', "),
         (["run"], "required: ID"),
         (["paint"], "invalid choice: 'paint'"),
     ],
@@ -183,7 +183,7 @@ def test_interruption_says_that_work_is_kept(capsys, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("featavg.apps.cli.main.run", interrupt)
+    monkeypatch.setattr("featavg.apps.cli.running.run_experiment", interrupt)
     code, _, error = command(capsys, "reproduce", "--out", str(tmp_path))
     assert code == 130
     assert "the same command (without --fresh) continues" in error
@@ -193,7 +193,7 @@ def test_interruption_of_what_keeps_nothing_does_not_say_so(capsys, monkeypatch)
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("featavg.apps.cli.main.datasets.available", interrupt)
+    monkeypatch.setattr("featavg.apps.cli.data.datasets.available", interrupt)
     code, _, error = command(capsys, "data", "list")
     assert (code, error) == (130, "featavg: interrupted.\n")
 
@@ -201,7 +201,7 @@ def test_interruption_of_what_keeps_nothing_does_not_say_so(capsys, monkeypatch)
 def test_where_nothing_is_asked_for_nothing_holds(capsys, tmp_path):
     code, out, _ = command(capsys, "run", "averaging", "--quick", "--out", str(tmp_path))
     assert code == 0
-    assert "Nothing was asked for" in out
+    assert "There are no expectations" in out
     assert "Every expectation holds" not in out
 
 
@@ -216,7 +216,7 @@ def test_an_error_of_ours_is_not_passed_off_as_bad_input(tmp_path, monkeypatch):
     def broken(*_, **__):
         raise ValueError("operands could not be broadcast together")
 
-    monkeypatch.setattr("featavg.apps.cli.main.run", broken)
+    monkeypatch.setattr("featavg.apps.cli.running.run_experiment", broken)
     with pytest.raises(ValueError, match="broadcast"):
         main(["reproduce", "--out", str(tmp_path)])
 

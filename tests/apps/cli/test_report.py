@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from featavg.apps.cli.main import main
-from featavg.experiments import REGISTRY
+from featavg.experiments import EXPERIMENTS
 from support.report_runs import Page, run_folder
 
 
@@ -22,8 +22,8 @@ def test_a_folder_without_runs_is_refused_in_one_sentence(tmp_path, capsys):
 
 
 def test_reproduce_ends_with_a_report(tmp_path, monkeypatch, capsys):
-    alone = {n: replace(e, in_reproduce=n == "figure1") for n, e in REGISTRY.items()}
-    monkeypatch.setattr("featavg.apps.cli.main.REGISTRY", alone)
+    alone = {n: replace(e, in_reproduce=n == "figure1") for n, e in EXPERIMENTS.items()}
+    monkeypatch.setattr("featavg.apps.cli.reproduce.EXPERIMENTS", alone)
     assert main(["reproduce", "--quick", "--seeds", "1", "--out", str(tmp_path)]) == 0
     assert f"report: {tmp_path / 'report.html'}" in capsys.readouterr().out
     assert "Averaging leaves a short way out" in Page(tmp_path / "report.html").text

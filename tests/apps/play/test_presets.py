@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from featavg.apps.play.presets import presets
-from featavg.experiments import REGISTRY, theorem
+from featavg.experiments import EXPERIMENTS, theorem
 
 
 def test_presets_are_the_paper_its_theorems_the_poster_and_every_ablation():
@@ -11,7 +11,7 @@ def test_presets_are_the_paper_its_theorems_the_poster_and_every_ablation():
     assert len({preset.name for preset in found}) == len(found)
     groups = {preset.group for preset in found}
     assert {"Figure 5", "Figure 6", "Figure 7", "Figure 8", "Figure 9"} < groups
-    paper = REGISTRY["figure2-synthetic"].parameters
+    paper = EXPERIMENTS["figure2-synthetic"].parameters
     for name in ("clusters", "dim", "samples", "width", "learning_rate", "weight_scale", "steps"):
         assert getattr(found[0].settings, name) == getattr(paper, name), name
     regime = theorem.Parameters()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from featavg.apps.report.page import write_report
-from featavg.experiments import REGISTRY, run
+from featavg.experiments import EXPERIMENTS, run
 from support import ARTEFACTS
 
 SCREENSHOTS = ARTEFACTS / "report"
@@ -23,12 +23,12 @@ def runs(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs")
     small = {"samples": 200, "test_samples": 20}
     chosen = {
-        "figure2-synthetic": (replace(REGISTRY["figure2-synthetic"].parameters, **small), 2),
-        "figure3-synthetic": (replace(REGISTRY["figure3-synthetic"].parameters, **small), 2),
-        "ledger": (REGISTRY["ledger"].quick, 1),
+        "figure2-synthetic": (replace(EXPERIMENTS["figure2-synthetic"].parameters, **small), 2),
+        "figure3-synthetic": (replace(EXPERIMENTS["figure3-synthetic"].parameters, **small), 2),
+        "ledger": (EXPERIMENTS["ledger"].quick, 1),
     }
     return {
-        name: run(REGISTRY[name], parameters, seeds=seeds, out=out)
+        name: run(EXPERIMENTS[name], parameters, seeds=seeds, out=out)
         for name, (parameters, seeds) in chosen.items()
     }
 

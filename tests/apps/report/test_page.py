@@ -5,7 +5,7 @@ import pytest
 from featavg import InputError
 from featavg.apps.report import page as page_module
 from featavg.apps.report.page import write_report
-from featavg.experiments import REGISTRY
+from featavg.experiments import EXPERIMENTS
 from support.report_runs import Page, expectation, run_folder, svg
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>\"'&{{ 7 * 7 }}"
@@ -137,12 +137,14 @@ def test_figures_that_would_make_the_page_too_large_are_linked_to(tmp_path, monk
     assert written.path.stat().st_size == written.size  # the old page is still there, whole
 
 
-def test_a_run_of_an_older_revision_is_said_to_be_one(tmp_path):
-    experiment = REGISTRY["figure3-synthetic"]
+def test_a_run_of_other_code_is_marked(tmp_path):
+    experiment = EXPERIMENTS["figure3-synthetic"]
     parameters = experiment.describe(experiment.parameters)["parameters"]
-    run_folder(tmp_path, experiment.id, parameters=parameters)
-    assert experiment.revision == 2
-    assert "made by revision 1 of the experiment" in Page(write_report(tmp_path).path).text
+    run_folder(tmp_path / "old", experiment.id, parameters=parameters)
+    assert "Its code has changed" in Page(write_report(tmp_path / "old").path).text
+    same = {"versions": {"source": experiment.source}}
+    run_folder(tmp_path / "new", experiment.id, parameters=parameters, provenance=same)
+    assert "Its code has changed" not in Page(write_report(tmp_path / "new").path).text
 
 
 def test_runs_of_one_experiment_are_told_apart(tmp_path):

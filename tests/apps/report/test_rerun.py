@@ -8,9 +8,11 @@ import pytest
 
 from featavg import InputError
 from featavg.apps.cli.main import build_parser
+from featavg.apps.cli.run import parse_flags
+from featavg.apps.cli.running import chosen_parameters
 from featavg.apps.report.rerun import command
 from featavg.apps.report.saved import find_runs
-from featavg.experiments import REGISTRY
+from featavg.experiments import EXPERIMENTS
 from support.report_runs import run_folder
 
 
@@ -19,9 +21,9 @@ def changed(value):
     return value + 1 if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_command_repeats_the_run(name, tmp_path):
-    experiment = REGISTRY[name]
+    experiment = EXPERIMENTS[name]
     own = experiment.parameters
     for field in fields(own):
         try:
@@ -32,21 +34,18 @@ def test_the_command_repeats_the_run(name, tmp_path):
         described = json.loads(json.dumps(experiment.describe(parameters)))
         root = tmp_path / experiment.key(parameters)
         folder = run_folder(root, name, parameters=described["parameters"])
-        assert (folder.name == experiment.key(parameters)) == (experiment.revision == 1)
+        assert folder.name == experiment.key(parameters)
         ((run,), _) = find_runs(root)
-        options = build_parser().parse_args(shlex.split(command(run))[1:])
-        start = experiment.quick if options.quick else experiment.parameters
-        given = {
-            f.name: getattr(options, f.name) for f in fields(start) if hasattr(options, f.name)
-        }
-        assert experiment.key(replace(start, **given)) == experiment.key(parameters)
+        found, options = parse_flags(build_parser().parse_args(shlex.split(command(run))[1:]))
+        assert found is experiment
+        assert experiment.key(chosen_parameters(found, options)) == experiment.key(parameters)
         usual = experiment.quick_seeds if options.quick else experiment.seeds
         assert (options.seeds or usual) == 2
 
 
 @pytest.mark.parametrize("value", ["a\nb", "\x1b[2J", None, True, [1]])
 def test_no_command_is_made_of_values_that_no_flag_takes(value, tmp_path):
-    experiment = REGISTRY["figure5"]
+    experiment = EXPERIMENTS["figure5"]
     parameters = experiment.describe(experiment.parameters)["parameters"]
     run_folder(tmp_path, "figure5", parameters=parameters | {"values": value})
     runs, unreadable = find_runs(tmp_path)

@@ -14,7 +14,7 @@ from dataclasses import replace
 import pytest
 
 from featavg import InputError
-from featavg.experiments import REGISTRY
+from featavg.experiments import EXPERIMENTS
 from featavg.lab.sweeps import Design, sweep, workers
 from support import sweep_faults as faults
 
@@ -131,7 +131,7 @@ def test_a_worker_or_scheduler_killed_at_any_time_loses_nothing(
 @pytest.mark.faults
 def test_a_run_that_needs_more_memory_than_its_worker_fails_alone(cluster, tmp_path):
     running = cluster("--memory-limit", "400MB", "--nworkers", "1")
-    design = Design.of(REGISTRY["averaging"], axes={"learning_rate": [1e-3, 1e-2]})
+    design = Design.of(EXPERIMENTS["averaging"], axes={"learning_rate": [1e-3, 1e-2]})
     design = replace(design, experiment=replace(design.experiment, measure=faults.large_in_memory))
     rows = sweep(design, tmp_path, cluster=running.address).to_pylist()
     assert [row["status"] for row in rows] == ["done", "failed"]
@@ -141,7 +141,7 @@ def test_a_run_that_needs_more_memory_than_its_worker_fails_alone(cluster, tmp_p
 def test_a_cluster_with_other_source_code_or_no_workers_is_refused(cluster, tmp_path, monkeypatch):
     running = cluster()
     design = Design.from_file(faults.toml(tmp_path / "design.toml"))
-    monkeypatch.setattr(workers, "source_here", lambda: "another")
+    monkeypatch.setattr(workers, "source_here", lambda _: "another")
     with pytest.raises(InputError, match="the same source code"):
         sweep(design, tmp_path / "out", cluster=running.address)
     for worker in running.processes[1:]:

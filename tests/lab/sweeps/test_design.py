@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from featavg import InputError
-from featavg.experiments import REGISTRY, averaging
+from featavg.experiments import EXPERIMENTS, averaging
 from featavg.lab.sweeps import Axis, Design
 from support import sweep_faults as faults
 from support.sweep_faults import small, tiny
@@ -56,7 +56,7 @@ def test_ranges_of_whole_numbers_have_each_once(given, values):
 def test_values_have_the_type_of_their_parameter():
     assert {type(value) for value in _values("noise", axes={"noise": [1, 2.5]})} == {float}
     assert small(fixed={"dim": 60.0, "signal": 2}).fixed == {"dim": 60, "signal": 2.0}
-    experiment = REGISTRY["figure5"]
+    experiment = EXPERIMENTS["figure5"]
     (job,) = Design.of(experiment, axes={"noise": [1]}, fixed={"values": 200}).jobs()
     assert job.parameters["values"] == "200"
 
@@ -101,7 +101,7 @@ def test_an_axis_can_set_several_parameters():
         ({"fixed": [1]}, "fixed must be a table"),
         ({"fixed": []}, "fixed must be a table"),
         ({"axes": 3}, "axes must be a table"),
-        ({"axes": {}}, "axes must name what the sweep goes through"),
+        ({"axes": {}}, "axes must name the parameters"),
         ({"quick": "yes"}, "quick must be true or false; got 'yes'"),
         ({"axes": {"width": [5, "x"]}}, "width must be a whole number; got 'x'"),
         ({"axes": {"width": [5, True]}}, "width must be a whole number; got True"),
@@ -142,7 +142,7 @@ def test_a_design_from_a_file_is_the_same(tmp_path):
         ('experiment = "averaging"\naxes = 3', "axes must be a table of parameters; got 3"),
         ('experiment = "averaging"\naxes = [1, 2]', "axes must be a table"),
         ('experiment = "averaging"\nfixed = [1]\n[axes]\nwidth = [1]', "fixed must be a table"),
-        ('experiment = "averaging"\n[axes]', "axes must name what"),
+        ('experiment = "averaging"\n[axes]', "axes must name the parameters"),
         ('experiment = "averaging"\nquick = "yes"\n[axes]\nwidth = [1]', "quick must be true or"),
         ('experiment = "phase-imbalance"\n[axes]\nwidth = [1]', "has axes of its own"),
     ],

@@ -13,7 +13,8 @@ import pytest
 
 from featavg import InputError
 from featavg.apps.cli.main import main
-from featavg.lab.sweeps import Store, engine, sweep
+from featavg.lab.experiment import Experiment
+from featavg.lab.sweeps import Store, sweep
 from support import sweep_faults as faults
 from support.sweep_faults import small, stored_rows, tiny
 
@@ -55,7 +56,7 @@ def test_what_was_reported_finished_is_there_after_a_kill(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         sweep(design, tmp_path, workers=1, watch=stop)
-    store = Store(tmp_path, engine.versions()["source"])
+    store = Store(tmp_path, design.experiment.source)
     store.refresh()
     assert store.tally(design.jobs()).done == seen[0] > 0
 
@@ -84,7 +85,7 @@ def test_a_damaged_part_is_set_aside_and_done_again(
     }
     part.write_bytes(changed[damage])
     assert main(["sweep", "status", str(tmp_path)]) == 1
-    assert "was damaged, set aside" in capsys.readouterr().out
+    assert "was damaged and set aside" in capsys.readouterr().out
     sweep(small(), tmp_path, workers=1)
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
 
@@ -92,14 +93,14 @@ def test_a_damaged_part_is_set_aside_and_done_again(
 def test_results_of_other_source_code_are_not_mixed_in(tmp_path, monkeypatch):
     design = tiny()
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "versions", lambda: {"source": "older"})
+        patched.setattr(Experiment, "source", "older")
         assert set(sweep(design, tmp_path, workers=1).column("source").to_pylist()) == {"older"}
-    store = Store(tmp_path, engine.versions()["source"])
+    store = Store(tmp_path, design.experiment.source)
     store.refresh()
     tally = store.tally(design.jobs())
     assert (tally.done, tally.missing, tally.outdated) == (0, 4, 4)
     sources = set(sweep(design, tmp_path, workers=1).column("source").to_pylist())
-    assert sources == {engine.versions()["source"]}
+    assert sources == {design.experiment.source}
 
 
 def test_another_design_in_the_folder_is_refused(tmp_path):
@@ -151,7 +152,7 @@ def test_a_full_disk_loses_nothing_and_the_sweep_goes_on_once_there_is_room(disk
     folder, call = disk
     with pytest.raises(OSError, match="No space left"):
         sweep(small(), folder / "sweep", workers=1)
-    store = Store(folder / "sweep", engine.versions()["source"])
+    store = Store(folder / "sweep", small().experiment.source)
     store.refresh()
     kept = store.tally(small().jobs())
     assert kept.done > 0

@@ -1,4 +1,4 @@
-"""`featavg audit` on the command line."""
+"""`featavg audit`: audit your own features."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 
 from rich.table import Table as RichTable
 
+from featavg.apps.cli.terminal import OK, Terminal
 from featavg.files import write_atomically
+from featavg.lab.run_folder import check_writable, to_json
 
 _DESCRIPTION = (
     "Learn whether a network trained on your coarse labels averages features, what that costs in "
     "robustness, and what finer labels would give. FILE has a matrix of features (embeddings, for "
     "instance) and labels: .npz with X and y, .csv or .parquet with a column of labels, or "
     "X.npy beside y.npy. A column without a name that only numbers the rows (the index that pandas "
-    "writes) is left out. A quarter of the points is held out before anything is looked at. Prints "
+    "writes) is left out. A quarter of the points is held out before anything is computed. Prints "
     "a table and a verdict, and writes audit.json and audit.html."
 )
 _EXAMPLES = (
@@ -24,8 +26,8 @@ _EXAMPLES = (
 )
 
 
-def add_parser(commands: Any, console: Any) -> None:
-    """Add the command to a parser; `console` makes what tables are printed on."""
+def add_parser(commands: Any) -> None:
+    """Add the command."""
     parser = commands.add_parser(
         "audit",
         help="audit your own features: do coarse labels average them, and what does that cost?",
@@ -34,24 +36,24 @@ def add_parser(commands: Any, console: Any) -> None:
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the features and labels")
     parser.add_argument("--label", metavar="COLUMN", help="the column or array of coarse labels")
-    parser.add_argument("--subclass", metavar="COLUMN", help="that of finer labels, if there are")
+    parser.add_argument("--subclass", metavar="COLUMN", help="the column of finer labels, if any")
     parser.add_argument("--points", type=int, default=500, help="held-out points to certify (500)")
-    parser.add_argument("--seed", type=int, default=0, help="of the split and of all else (0)")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of all randomness (0)")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where to write (default: FILE-audit beside FILE)"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.set_defaults(command=lambda options: _run(options, console))
+    parser.set_defaults(command=run)
 
 
-def _run(options: argparse.Namespace, console: Any) -> int:
+def run(options: argparse.Namespace) -> int:
+    """Audit a file, and write and print the result."""
     from featavg.apps.audit.page import page, table_rows
     from featavg.auditing.audit import audit
     from featavg.auditing.files import read
-    from featavg.lab.run_folder import RunFolder, to_json
 
     out = options.out or options.file.with_name(f"{options.file.stem}-audit")
-    RunFolder(out).check_writable()
+    check_writable(out)
     table = read(options.file, label=options.label, subclass=options.subclass)
     found = audit(
         table.x,
@@ -67,13 +69,13 @@ def _run(options: argparse.Namespace, console: Any) -> int:
     write_atomically(out / "audit.html", page(found, options.file.name, hints).encode())
     if options.json:
         print(content.decode(), end="")
-        return 0
+        return OK
     shown = RichTable("", "coarse labels", "subclasses")
     for row in table_rows(found):
         shown.add_row(*row)
-    screen = console()
-    screen.print(shown)
+    terminal = Terminal()
+    terminal.print(shown)
     for text in (found.verdict, *hints):
-        screen.print(text, highlight=False, markup=False)
-    screen.print(str(out / "audit.html"), soft_wrap=True, highlight=False)
-    return 0
+        terminal.print(text, highlight=False, markup=False)
+    terminal.print_plain(str(out / "audit.html"))
+    return OK

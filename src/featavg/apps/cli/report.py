@@ -1,23 +1,22 @@
-"""`featavg report`: the flags, and what it does with them."""
+"""`featavg report`: write one web page of all runs in a folder."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 
-def add_parser(commands: Any, command: Callable[[argparse.Namespace], int]) -> None:
-    """Add the command to the subparsers of the command line."""
+def add_parser(commands: Any) -> None:
+    """Add the command."""
     parser = commands.add_parser(
         "report",
-        help="make one web page of all runs in a folder",
+        help="write one web page of all runs in a folder",
         description=(
-            "Make one self-contained web page of all runs in a folder: results, figures to play "
-            "with, the claims, and what each was made with. A run that cannot be read is named "
-            "on the page, and the others are shown."
+            "Write one self-contained web page of all runs in a folder: results, interactive "
+            "figures, the claims, parameters and versions. A run that cannot be read is named on "
+            "the page, and the others are shown."
         ),
     )
     parser.add_argument(
@@ -29,13 +28,13 @@ def add_parser(commands: Any, command: Callable[[argparse.Namespace], int]) -> N
         help="the folder (default: runs)",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="what to write (default: report.html in DIR)"
+        "--out", type=Path, metavar="FILE", help="the page (default: report.html in DIR)"
     )
-    parser.set_defaults(command=command)
+    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the page, and say what is on it."""
+    """Write the page, and print how many runs it shows."""
     from featavg.apps.report.page import write_report
 
     written = write_report(options.folder, options.out)

@@ -1,4 +1,4 @@
-"""`featavg sweep` on the command line."""
+"""`featavg sweep`: run an experiment over a grid of its parameters."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from featavg import checks
+from featavg.apps.cli.running import print_json
+from featavg.apps.cli.terminal import NOT_REPRODUCED, OK
 from featavg.errors import InputError
-
-if TYPE_CHECKING:
-    from featavg.lab.experiment import Experiment
+from featavg.lab import registry
+from featavg.lab.sweeps import Design, Store, SweepExperiment, sweep
+from featavg.lab.sweeps.engine import require
+from featavg.lab.sweeps.values import Kinds
 
 _DESCRIPTION = (
     "Run an experiment over a grid of its parameters, or over random draws, on all cores or on a "
-    "Dask cluster. WHAT is a TOML file with a design, the id of a phase diagram, or the id of any "
-    "experiment together with --vary. Finished runs go to the disk in batches of about two "
-    "seconds; a sweep that was stopped in whatever way continues with the same command. 'featavg "
-    "sweep status DIR' tells how far the sweep in a folder is."
+    "Dask cluster. WHAT is a TOML file with a design, a phase diagram, or any experiment together "
+    "with --vary: its id, or a Python file as for 'featavg run'. Finished runs are saved in "
+    "batches of about two seconds; a sweep that was stopped in any way continues with the same "
+    "command. 'featavg sweep status DIR' tells how many runs of a sweep are done."
 )
 _EXAMPLES = (
     "Examples: featavg sweep averaging --vary learning_rate=1e-4:1:20:log --vary width=1,5,10 "
@@ -29,8 +32,8 @@ _EXAMPLES = (
 )
 
 
-def add_parser(commands: Any, run: Any) -> None:
-    """Add the command to a parser; `run` is what handles it."""
+def add_parser(commands: Any) -> None:
+    """Add the command."""
     parser = commands.add_parser(
         "sweep",
         help="run an experiment over a grid of its parameters, on all cores or a cluster",
@@ -61,14 +64,12 @@ def add_parser(commands: Any, run: Any) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(
-        command=run, kept="; what is finished is kept, and the same command continues"
+        command=run, if_interrupted="; finished runs are saved, and the same command continues"
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command and return its exit code."""
-    from featavg.lab.sweeps.engine import require, sweep
-
+    """Run a sweep, or print the status of one."""
     require()
     if options.what[0] == "status":
         return _status(options)
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"WHAT must be one file or id; got {' '.join(options.what)}.")
     what = options.what[0]
     design = _design(options, what)
-    out = options.out or Path("sweeps") / Path(what).stem
+    out = options.out or Path("sweeps") / Path(what.partition(".py:")[0]).stem
     sweep(
         design,
         out,
@@ -85,26 +86,23 @@ def run(options: argparse.Namespace) -> int:
         retry_failed=options.retry_failed,
         progress=True,
     )
-    return _tell(design, out, options.json)
+    return _print_tally(design, out, options.json)
 
 
-def _design(options: argparse.Namespace, what: str) -> Any:
-    from featavg.experiments import REGISTRY
-    from featavg.lab.sweeps.design import Design
-
-    if what.endswith(".toml") or Path(what).is_file():
+def _design(options: argparse.Namespace, what: str) -> Design:
+    if what.endswith(".toml") or (Path(what).is_file() and not what.endswith(".py")):
         numbers = (options.draws, options.seeds)
         if options.vary or options.set or options.quick or numbers != (None, None):
             raise InputError("vary, set, draws, seeds and quick must be in the file.")
         return Design.from_file(Path(what))
-    experiment = REGISTRY[checks.choice("WHAT", what, tuple(REGISTRY))]
+    experiment = registry.find(what, name="WHAT")
     fixed = {name: _value(text) for name, text in _pairs("set", options.set).items()}
-    if experiment.design is not None:
+    if isinstance(experiment, SweepExperiment):
         usual = experiment.usual_seeds(options.quick)
         seeds = usual if options.seeds is None else options.seeds
         return experiment.design(_own_parameters(experiment, fixed, options), seeds)
     if not options.vary:
-        raise InputError("vary must be given: what the sweep goes through.")
+        raise InputError("vary must be given because it names the parameters of the sweep.")
     return Design.of(
         experiment,
         axes={name: _axis(text) for name, text in _pairs("vary", options.vary).items()},
@@ -116,11 +114,9 @@ def _design(options: argparse.Namespace, what: str) -> Any:
 
 
 def _own_parameters(
-    experiment: Experiment, fixed: dict[str, Any], options: argparse.Namespace
+    experiment: SweepExperiment, fixed: dict[str, Any], options: argparse.Namespace
 ) -> Any:
-    """Return the parameters of an experiment that has a design, such as a phase diagram."""
-    from featavg.lab.sweeps.values import Kinds
-
+    """Return the parameters of an experiment with axes of its own, such as a phase diagram."""
     for flag, given in (("vary", bool(options.vary)), ("draws", options.draws is not None)):
         if given:
             raise InputError(f"{experiment.id} has axes of its own, so {flag} must not be given.")
@@ -167,39 +163,38 @@ def _value(text: str) -> Any:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from featavg.experiments import REGISTRY
-    from featavg.lab.sweeps.design import Design
-
     if len(options.what) != 2:
         raise InputError("status must be followed by the folder of one sweep.")
     folder = Path(options.what[1])
     try:
         about = json.loads((folder / "design.json").read_text(encoding="utf-8"))
-        experiment = REGISTRY[about.pop("experiment")]
-        design = Design.of(experiment, **about)
+        address = about.pop("experiment")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"DIR must be the folder of a sweep; got {folder}.") from None
-    return _tell(design, folder, options.json)
+    experiment = registry.find(address)
+    try:
+        design = Design.of(experiment, **about)
+    except TypeError:
+        raise InputError(f"DIR must be the folder of a sweep; got {folder}.") from None
+    return _print_tally(design, folder, options.json)
 
 
-def _tell(design: Any, folder: Path, as_json: bool) -> int:
-    from featavg.lab.run_folder import to_json, versions
-    from featavg.lab.sweeps.store import Store
-
-    store = Store(folder, versions()["source"])
+def _print_tally(design: Design, folder: Path, as_json: bool) -> int:
+    """Print how many runs of a sweep are done, and return the exit code."""
+    store = Store(folder, design.experiment.source)
     store.refresh()
     tally = store.tally(design.jobs())
-    code = 1 if tally.failed or tally.missing else 0
+    code = NOT_REPRODUCED if tally.failed or tally.missing else OK
     if as_json:
-        print(to_json(vars(tally) | {"folder": str(folder)}).decode(), end="")
+        print_json(vars(tally) | {"folder": str(folder)})
         return code
     done = _number(tally.done, "run")
     print(f"{folder}: {done} done, {tally.failed} failed, {tally.missing} missing.")
     if tally.outdated:
-        verb = "was" if tally.outdated == 1 else "were"
-        print(f"{tally.outdated} of the missing {verb} done by other source code; kept, not mixed.")
+        done_by = "was done by" if tally.outdated == 1 else "were done by"
+        print(f"{tally.outdated} of the missing {done_by} other source code.")
     for name in tally.corrupt:
-        print(f"parts/{name} was damaged, set aside, and its runs count as missing.")
+        print(f"parts/{name} was damaged and set aside; its runs count as missing.")
     errors = [row["error"] for row in store.rows.values() if row["status"] == "failed"]
     for error in sorted(set(errors))[:5]:
         print(f"failed, {_number(errors.count(error), 'time')}: {error}")

@@ -35,7 +35,7 @@ _STATES = {
 
 
 def data_table(places: Sequence[Place]) -> Table:
-    """Return the list of data sets: what each is, whether it is here, and where."""
+    """Return the list of data sets, their states and places."""
     table = Table(box=box.SIMPLE_HEAD, highlight=False)
     table.add_column("name", no_wrap=True)
     for column in ("what", "state", "where, or what to do"):
@@ -53,12 +53,12 @@ def data_table(places: Sequence[Place]) -> Table:
 def outcome_table(runs: Sequence[Run], *, width: int) -> Table:
     """Return every expectation: the paper's number, ours, whether it holds; and the time.
 
-    A table less than 96 characters wide leaves out what was asked for.
+    A table less than 96 characters wide leaves out the expected ranges.
     """
     wide = width >= 96
     table = Table(box=box.SIMPLE_HEAD, highlight=False, padding=(0, 1, 0, 0))
     table.add_column("", overflow="fold")
-    columns = ("paper/theory", "ours ± std", *(["asked for"] if wide else []), "holds", "time")
+    columns = ("paper/theory", "ours ± std", *(["expected"] if wide else []), "holds", "time")
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     for finished in runs:
@@ -81,7 +81,7 @@ def outcome_table(runs: Sequence[Run], *, width: int) -> Table:
 
 
 def _verdict(outcome: Outcome) -> str:
-    """Return yes or no, or a dash for what is reported without being asked for."""
+    """Return yes or no, or a dash where nothing is expected."""
     if outcome.expectation.rule == "reported":
         return "–"
     return "[green]yes[/green]" if outcome.holds else "[bold red]NO[/bold red]"

@@ -8,7 +8,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from featavg.untrusted import DamagedError, read_bytes
+from featavg.files import DamagedError, read_bytes
 
 _MOST_BYTES = 6_000_000
 _LARGEST_SIDE = 20_000

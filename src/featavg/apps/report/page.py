@@ -19,8 +19,8 @@ from featavg.apps.report.images import Image, smallest_image
 from featavg.apps.report.rerun import command
 from featavg.apps.report.saved import SavedRun, Unreadable, find_runs, setting_name
 from featavg.errors import InputError
-from featavg.experiments import REGISTRY
 from featavg.files import write_atomically
+from featavg.lab import registry
 from featavg.plot.views import Claims, View, plain
 
 LARGEST_PAGE = 10_000_000
@@ -114,7 +114,7 @@ def _render(
 
 def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -> dict[str, Any]:
     """Return what the template says of a run; views for scripts to draw are added to `drawn`."""
-    experiment = REGISTRY.get(run.experiment)
+    experiment = registry.experiments().get(run.experiment)
     views = []
     for view in run.views:
         if not isinstance(view, Claims):
@@ -131,7 +131,7 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
         "which": setting or _some(differences),  # in lists, where an experiment can occur often
         "differences": differences,
         "command": command(run),
-        "revision_now": run.revision if experiment is None else experiment.revision,
+        "outdated": experiment is not None and run.versions.get("source") != experiment.source,
         "links": [(name, _address(run.folder / name, beside)) for name in run.files],
         "image": image,
         "has_figure": any(name.startswith("figure.") for name in run.files),
@@ -148,7 +148,7 @@ def _some(differences: list[str]) -> str:
 
 
 def _differences(run: SavedRun) -> list[str]:
-    experiment = REGISTRY.get(run.experiment)
+    experiment = registry.experiments().get(run.experiment)
     if experiment is None:
         return []
     usual = experiment.describe(experiment.parameters)["parameters"]
@@ -161,7 +161,7 @@ def _differences(run: SavedRun) -> list[str]:
 
 def _parameters(run: SavedRun) -> list[tuple[str, str, str]]:
     """Return name, value and meaning of every parameter."""
-    experiment = REGISTRY.get(run.experiment)
+    experiment = registry.experiments().get(run.experiment)
     known = () if experiment is None else fields(experiment.parameters)
     help_of = {field.name: field.metadata.get("help", "") for field in known}
     return [

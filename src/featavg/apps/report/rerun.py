@@ -7,7 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from featavg.apps.report.saved import SavedRun, setting_name
-from featavg.experiments import REGISTRY, Experiment
+from featavg.lab import registry
+from featavg.lab.experiment import Experiment
 
 
 def command(run: SavedRun) -> str | None:
@@ -16,7 +17,7 @@ def command(run: SavedRun) -> str | None:
     Only parameters that differ from the defaults are named. A parameter that this version does
     not have, or of another type, has no flag; neither has a text with control characters.
     """
-    experiment = REGISTRY.get(run.experiment)
+    experiment = registry.experiments().get(run.experiment)
     if experiment is None:
         return None
     quick = setting_name(run) == "quick"

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from featavg.errors import InputError
-from featavg.experiments import REGISTRY
+from featavg.files import DamagedError, is_file, read_json, subfolders
+from featavg.lab import registry
 from featavg.lab.experiment import run_key
 from featavg.plot.read_views import parsed
 from featavg.plot.views import View
-from featavg.untrusted import DamagedError, is_file, read_json, subfolders
 
 # Far above what a run leaves behind.
 _MOST_JSON, _MOST_VIEWS, _LONGEST = 1_000_000, 4_000_000, 2000
@@ -70,7 +70,6 @@ class SavedRun:
 
     folder: Path
     experiment: str
-    revision: int
     key: str
     parameters: Mapping[str, Scalar]
     rows: tuple[Row, ...]
@@ -116,13 +115,13 @@ def find_runs(root: Path) -> tuple[list[SavedRun], list[Unreadable]]:
                 runs.append(_read(folder, place))
             except InputError as error:
                 unreadable.append(Unreadable(name[:_LONGEST], str(error).rstrip(".")))
-    order = {name: position for position, name in enumerate(REGISTRY)}
+    order = {name: position for position, name in enumerate(registry.experiments())}
     runs.sort(key=lambda r: (order.get(r.experiment, len(order)), r.experiment, _rank(r), r.key))
     return runs, unreadable
 
 
 def _looks_like_a_run(folder: Path) -> bool:
-    """Return whether this is meant to be a run: other folders are nobody's damage."""
+    """Return whether this is meant to be a run; other folders are ignored."""
     named = _KEY.fullmatch(folder.name) is not None
     return named or folder.is_symlink() or is_file(folder / "parameters.json")
 
@@ -134,7 +133,7 @@ def _rank(run: SavedRun) -> int:
 
 def setting_name(run: SavedRun) -> str:
     """Return "the paper's setting", "quick", or "" for parameters of someone's own."""
-    experiment = REGISTRY.get(run.experiment)
+    experiment = registry.experiments().get(run.experiment)
     if experiment is None:
         return ""
     for name, parameters in (
@@ -169,7 +168,6 @@ def _read(folder: Path, place: Path) -> SavedRun:
     return SavedRun(
         folder=folder,
         experiment=place.name,
-        revision=about["revision"],
         key=folder.name,
         parameters=about["parameters"],
         rows=tuple(_row(item) for item in _rows(summary.get("expectations"))),
@@ -188,7 +186,6 @@ def _description(folder: Path) -> dict[str, Any]:
     data = _object(read_json(folder / "parameters.json", most=_MOST_JSON), "parameters.json")
     return {
         "experiment": _text(data.get("experiment"), "experiment"),
-        "revision": _count(data.get("revision"), "revision", most=10**6),
         "parameters": _parameters(data.get("parameters")),
     }
 

@@ -1,4 +1,4 @@
-"""What a sweep runs: a grid of, or random draws from, the parameters of an experiment."""
+"""The design of a sweep: a grid of the parameters of an experiment, or random draws."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from featavg import checks
 from featavg.errors import InputError
+from featavg.lab import registry
 from featavg.lab.experiment import Experiment
 from featavg.lab.sweeps.values import Kinds, Value, is_finite, plain
 
@@ -34,7 +35,7 @@ class Axis:
     names : tuple of str
         The parameters that are set, all to the same value.
     values : tuple
-        What a grid goes through, and what random draws choose from.
+        The values of a grid, or the values that random draws choose from.
     low, high : float, optional
         The ends of a range; without values, random draws are taken from it.
     log : bool
@@ -95,7 +96,7 @@ class Axis:
         if count > _MOST_VALUES:
             raise InputError(f"count must be at most {_MOST_VALUES:,}; got {count:,}.")
         values = np.geomspace(low, high, count) if log else np.linspace(low, high, count)
-        # what a person would have written, not 9.999999999999999e-05
+        # rounded to 0.0001, not 9.999999999999999e-05
         return cls(names, tuple(float(f"{value:.12g}") for value in values), low, high, log)
 
     @property
@@ -139,7 +140,7 @@ class Axis:
             if self.whole:
                 return int(rng.integers(int(self.low), int(self.high), endpoint=True))
             return float(rng.uniform(self.low, self.high))
-        margin = 0.5 if self.whole else 0.0  # so that the ends are not rounded to too seldom
+        margin = 0.5 if self.whole else 0.0  # so that the ends are as likely as the others
         low, high = np.log(self.low - margin), np.log(self.high + margin)
         drawn = float(np.exp(rng.uniform(low, high)))
         return min(max(round(drawn), int(self.low)), int(self.high)) if self.whole else drawn
@@ -156,7 +157,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a sweep: what it sets, its seed, and a hash of all that its result depends on."""
+    """One run of a sweep: its parameters, its seed, and a hash of both."""
 
     id: str
     varied: dict[str, Value]
@@ -171,9 +172,9 @@ class Design:
     Attributes
     ----------
     experiment : Experiment
-        What is run.
+        The experiment.
     axes : tuple of Axis
-        What is varied: every combination, or, with `draws`, random ones.
+        The varied parameters: every combination, or, with `draws`, random ones.
     fixed : dict
         Other parameters that differ from their defaults.
     quick : bool
@@ -186,8 +187,8 @@ class Design:
 
     Examples
     --------
-    >>> from featavg.experiments import REGISTRY
-    >>> design = Design.of(REGISTRY["figure2-synthetic"], seeds=2,
+    >>> from featavg.lab import registry
+    >>> design = Design.of(registry.find("figure2-synthetic"), seeds=2,
     ...                    axes={"learning_rate": [1e-4, 1e-3], "samples": [100, 200, 400]})
     >>> len(design.jobs())
     12
@@ -205,10 +206,10 @@ class Design:
         checks.count("draws", self.draws, minimum=0)
         if not isinstance(self.quick, bool):
             raise InputError(f"quick must be true or false; got {self.quick!r}.")
-        if self.experiment.design is not None:
+        if self.experiment.has_own_axes:
             raise InputError(f"{self.experiment.id} has axes of its own, so none must be given.")
         if not self.axes:
-            raise InputError("axes must name what the sweep goes through; got none.")
+            raise InputError("axes must name the parameters that are varied; got none.")
         names = [name for axis in self.axes for name in axis.names] + list(self.fixed)
         kinds = Kinds(self.start)
         for name in names:
@@ -226,9 +227,9 @@ class Design:
         self._check_values()
 
     def _check_values(self) -> None:
-        """Refuse values that no run could have; combinations are left to the runs.
+        """Refuse values that are invalid in every run; combinations are left to the runs.
 
-        A value that does not go with the start may go with a value of another axis.
+        A value that is invalid at the start may be valid with a value of another axis.
         """
         start = replace(self.start, **self.fixed)
         for axis in self.axes:
@@ -239,7 +240,7 @@ class Design:
                     replace(start, **own)
                 except InputError:
                     pairs = (own | dict.fromkeys(o.names, v) for o in others for v in o.limits)
-                    if not any(_can_be(start, pair) for pair in pairs):
+                    if not any(_is_valid(start, pair) for pair in pairs):
                         raise
 
     @classmethod
@@ -270,10 +271,8 @@ class Design:
     @classmethod
     def from_file(cls, path: Path) -> Design:
         """Read a design from a TOML file with experiment, axes and possibly the other settings."""
-        from featavg.experiments import REGISTRY
-
         if path.stat().st_size > _LARGEST_FILE:
-            raise InputError(f"{path} must be a sweep, and is too large for one.")
+            raise InputError(f"{path} must be smaller than {_LARGEST_FILE / 1e6:g} MB.")
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -284,8 +283,8 @@ class Design:
                 f"{path} must have experiment and axes, and may have quick, seeds, draws and "
                 f"fixed; got {', '.join(content) or 'nothing'}."
             )
-        name = content.pop("experiment")
-        return cls.of(REGISTRY[checks.choice("experiment", name, tuple(REGISTRY))], **content)
+        experiment = registry.find(content.pop("experiment"), folder=path.parent)
+        return cls.of(experiment, **content)
 
     @property
     def start(self) -> Any:
@@ -330,7 +329,6 @@ class Design:
             parameters |= dict.fromkeys(axis.names, varied[axis.label])
         about = {
             "experiment": self.experiment.id,
-            "revision": self.experiment.revision,
             "parameters": asdict(self.start) | parameters,
             "seed": seed,
         }
@@ -340,7 +338,7 @@ class Design:
     def describe(self) -> dict[str, Any]:
         """Return the design as plain data."""
         return {
-            "experiment": self.experiment.id,
+            "experiment": registry.address(self.experiment),
             "quick": self.quick,
             "seeds": self.seeds,
             "draws": self.draws,
@@ -359,7 +357,7 @@ def _number(name: str, value: Any) -> float:
     return float(value)
 
 
-def _can_be(start: Any, changes: Mapping[str, Value]) -> bool:
+def _is_valid(start: Any, changes: Mapping[str, Value]) -> bool:
     """Return whether parameters allow these changes together."""
     try:
         replace(start, **changes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -11,31 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from joblib import cpu_count
-
-from featavg import checks
 from featavg.errors import InputError
-from featavg.lab.run_folder import versions
 from featavg.lab.sweeps.design import Design, Job
 from featavg.lab.sweeps.store import FAILED, Row, Store, Tally, row_of
-from featavg.lab.sweeps.workers import WorkerDied, died, local_workers, on_cluster, run_batch
+from featavg.lab.sweeps.workers import WorkerDied, WorkerPool, died, run_batch, worker_pool
 from featavg.progress import ProgressReporter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_SECONDS_OF_A_BATCH = 2.0  # long against handing out and writing one, short against losing one
+_SECONDS_OF_A_BATCH = 2.0  # much longer than handing one out, and cheap to compute again
 _LARGEST_BATCH = 256
-_SECONDS_BETWEEN_LOOKS = 5.0  # at whether the scheduler is still there
+_SECONDS_BETWEEN_CHECKS = 5.0  # whether the scheduler is still there
 _WAITING = 2  # batches for each worker, so that none has to wait for the next
-
-
-Makes = Callable[[], contextlib.AbstractContextManager[Executor]]
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What `sweep` tells while it runs: the store with all that is finished, and the tally."""
+    """The state of a running sweep: the store with all finished runs, and the tally."""
 
     store: Store
     tally: Tally
@@ -52,17 +44,17 @@ def sweep(
     progress: bool = False,
     watch: Callable[[Progress], None] | None = None,
 ) -> pa.Table:
-    """Run what is missing of a sweep and return the table of all its runs.
+    """Run the missing runs of a sweep and return the table of all its runs.
 
     Paper: none, an extension. Every finished batch is on the disk before it counts as finished.
-    A sweep that was stopped in whatever way continues with what is missing; a run that fails is
+    A sweep that was stopped in any way continues with the missing runs; a run that fails is
     recorded with its error and does not stop the others. Each worker computes with one thread, so
-    the numbers do not depend on how many there are.
+    the numbers do not depend on the number of workers.
 
     Parameters
     ----------
     design : Design
-        What to run.
+        The runs.
     out : path
         The folder of the sweep: ``parts/*.parquet`` as they come, ``results.parquet`` at the end.
     workers : int, optional
@@ -70,7 +62,7 @@ def sweep(
     cluster : str, optional
         The address of a Dask scheduler, such as ``tcp://10.0.0.1:8786``, to run there instead.
     retry_failed : bool
-        Whether to run again what failed before.
+        Whether to repeat runs that failed before.
     progress : bool
         Whether to report progress on standard error.
     watch : callable, optional
@@ -79,14 +71,14 @@ def sweep(
     Returns
     -------
     pyarrow.Table
-        One row for each run: what was varied, the seed, the measurements that are single numbers,
-        and ``status`` and ``error``. ``.to_pandas()`` makes a frame of it.
+        One row for each run: the varied parameters, the seed, the measurements that are single
+        numbers, and ``status`` and ``error``. ``.to_pandas()`` returns a frame.
 
     Examples
     --------
     >>> import tempfile
-    >>> from featavg.experiments import REGISTRY
-    >>> design = Design.of(REGISTRY["averaging"], axes={"learning_rate": [1e-4, 1e-3]},
+    >>> from featavg.lab import registry
+    >>> design = Design.of(registry.find("averaging"), axes={"learning_rate": [1e-4, 1e-3]},
     ...                    fixed={"dim": 200, "samples": 50, "test_samples": 5})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = sweep(design, folder, workers=1)
@@ -94,16 +86,16 @@ def sweep(
     ['done', 'done']
     """
     require()
-    store = Store(Path(out), versions()["source"])
+    store = Store(Path(out), design.experiment.source)
     jobs = design.jobs()
     with (
-        _workers(workers, cluster) as (make, count, check),  # may refuse, before there is a folder
+        worker_pool(workers, cluster, design.experiment) as pool,  # may refuse, writing nothing
         store.opened(design) as alone,
     ):
         left = [job for job in jobs if _is_open(store, job, retry_failed)]
-        # of two processes the second begins at the other end, and they meet
+        # a second process begins at the other end
         queue = deque(left if alone else reversed(left))
-        run = _Sweep(design, store, queue, make, count, check)
+        run = _Sweep(design, store, queue, pool)
         with ProgressReporter(design.experiment.id, len(left), enabled=progress) as reporter:
             for finished in run.batches():
                 reporter.advance(finished)
@@ -119,21 +111,6 @@ def _is_open(store: Store, job: Job, retry_failed: bool) -> bool:
     return row is None or (retry_failed and row["status"] == FAILED)
 
 
-@contextlib.contextmanager
-def _workers(
-    workers: int | None, cluster: str | None
-) -> Iterator[tuple[Makes, int, Callable[[], None]]]:
-    """Give what makes executors, how many workers one has, and what complains if they are gone."""
-    if cluster is None:
-        count = cpu_count() if workers is None else checks.count("workers", workers)
-        yield lambda: local_workers(count), count, lambda: None
-        return
-    if workers is not None:
-        raise InputError("workers must not be given with a cluster, which has its own.")
-    with on_cluster(cluster) as (executor, count, check):
-        yield lambda: contextlib.nullcontext(executor), count, check
-
-
 @dataclass
 class _Sweep:
     """A sweep under way."""
@@ -141,33 +118,31 @@ class _Sweep:
     design: Design
     store: Store
     left: deque[Job]
-    make: Makes
-    workers: int
-    check: Callable[[], None]
+    pool: WorkerPool
     _seconds: float = 0.0
     _runs: int = 0
 
     def batches(self) -> Iterator[int]:
-        """Run everything, yielding how many runs were finished each time."""
+        """Run everything; yield how many runs each batch finished."""
         suspects: list[Job] = []
         while self.left or suspects:
-            if suspects:  # each alone, so that only the one that kills its worker is blamed
+            if suspects:  # each alone, so that only the one that kills its worker fails
                 yield from self._one_by_one(suspects)
             suspects = yield from self._until_a_worker_dies()
 
     def _until_a_worker_dies(self) -> Generator[int, None, list[Job]]:
         """Run batches; return the runs that were under way if a worker dies, else nothing."""
         running: dict[Future[list[Row]], list[Job]] = {}
-        with self.make() as executor:
+        with self.pool.start() as executor:
             while self.left or running:
-                while self.left and len(running) < _WAITING * self.workers:
+                while self.left and len(running) < _WAITING * self.pool.count:
                     if batch := self._next():
                         running[self._submit(executor, batch)] = batch
                 if not running:
                     break
-                finished, _ = wait(running, _SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
+                finished, _ = wait(running, _SECONDS_BETWEEN_CHECKS, FIRST_COMPLETED)
                 if not finished:
-                    self.check()
+                    self.pool.check_alive()
                 for future in finished:
                     try:
                         rows = future.result()
@@ -176,12 +151,12 @@ class _Sweep:
                             raise
                         return list(itertools.chain.from_iterable(running.values()))
                     del running[future]
-                    yield self._keep(rows)
+                    yield self._save(rows)
         return []
 
     def _one_by_one(self, suspects: Sequence[Job]) -> Iterator[int]:
         for job in suspects:
-            with self.make() as executor:
+            with self.pool.start() as executor:
                 future = self._submit(executor, [job])
                 try:
                     rows = future.result()
@@ -191,7 +166,7 @@ class _Sweep:
                     text = "the worker died, most likely for want of memory"
                     source = self.store.source
                     rows = [row_of(job, source, 0.0, status=FAILED, error=text)]
-            yield self._keep(rows)
+            yield self._save(rows)
 
     def _submit(self, executor: Executor, batch: Sequence[Job]) -> Future[list[Row]]:
         try:
@@ -204,10 +179,10 @@ class _Sweep:
             return broken
 
     def _next(self) -> list[Job]:
-        """Take the next batch: about two seconds of work, of what nobody else has finished."""
+        """Take the next batch: about two seconds of work that no other process has finished."""
         mean = self._seconds / self._runs if self._runs else _SECONDS_OF_A_BATCH
         size = int(_SECONDS_OF_A_BATCH / max(mean, 1e-9))
-        fair = len(self.left) // (_WAITING * self.workers)  # the last ones go to all workers
+        fair = len(self.left) // (_WAITING * self.pool.count)  # the last ones go to all workers
         self.store.refresh()
         batch: list[Job] = []
         while self.left and len(batch) < max(1, min(size, fair, _LARGEST_BATCH)):
@@ -217,7 +192,7 @@ class _Sweep:
                 batch.append(job)
         return batch
 
-    def _keep(self, rows: list[Row]) -> int:
+    def _save(self, rows: list[Row]) -> int:
         self.store.add(rows)
         self._runs += len(rows)
         self._seconds += sum(row["seconds"] for row in rows)

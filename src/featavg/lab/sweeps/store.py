@@ -1,4 +1,4 @@
-"""Where the runs of a sweep are kept: Parquet files that appear whole or not at all.
+"""The store of a sweep: Parquet files that appear whole or not at all.
 
 A finished batch of runs is one file ``parts/<hash of its content>.parquet``. Nothing is ever
 changed in place, so a crash leaves what was there, two processes cannot disturb each other, and a
@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any
 from featavg.errors import InputError
 from featavg.files import write_atomically
 from featavg.lab.run_folder import to_json
+from featavg.lab.sweeps.design import Design, Job
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from featavg.lab.sweeps.design import Design, Job
 
 _LARGEST_PART = 1 << 30
 _ABOUT = ("id", "seed", "status", "error", "source", "seconds")
@@ -35,7 +34,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Tally:
-    """How far a sweep is: runs done, failed, still missing, and done by other source code."""
+    """The numbers of runs that are done, failed, missing, and done by other source code."""
 
     done: int
     failed: int
@@ -53,8 +52,8 @@ class Store:
     path : path
         The folder.
     source : str
-        The hash of the source code whose results count; results of other code are kept in their
-        parts and never mixed in.
+        The hash of the code whose results count, see `featavg.lab.source`; results of other code
+        stay in their parts and are not used.
     """
 
     path: Path
@@ -65,7 +64,7 @@ class Store:
     _outdated: set[str] = field(default_factory=set, init=False)
 
     def open(self, design: Design) -> None:
-        """Make the folder for a design, and clear away what a crash left half written."""
+        """Make the folder for a design, or check that it is the folder of this design."""
         about = to_json(design.describe())
         file = self.path / "design.json"
         try:
@@ -83,7 +82,7 @@ class Store:
             ) from None
 
     def refresh(self) -> None:
-        """Read what has been finished since the last look, also by other processes."""
+        """Read the parts that were finished since the last call, also by other processes."""
         folder = self.path / "parts"
         names = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
         for name in names:
@@ -93,13 +92,13 @@ class Store:
             rows = _read(folder / name)
             if rows is None:
                 self.corrupt.append(name)
-                with contextlib.suppress(OSError):  # a store that can only be read
+                with contextlib.suppress(OSError):  # the store may be read-only
                     (folder / name).rename(folder / f"{name}.corrupt")
                 continue
             self._add(rows)
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Keep finished runs: when this returns they are on the disk."""
+        """Save finished runs: when this returns they are on the disk."""
         content = _parquet(rows)
         name = f"{hashlib.sha256(content).hexdigest()[:32]}.parquet"
         write_atomically(self.path / "parts" / name, content)
@@ -116,22 +115,21 @@ class Store:
                 self.rows[row["id"]] = row
 
     def tally(self, jobs: Sequence[Job]) -> Tally:
-        """Return how far the sweep is."""
-        kept = [self.rows.get(job.id) for job in jobs]
-        done = sum(row is not None and row["status"] == DONE for row in kept)
-        failed = sum(row is not None and row["status"] == FAILED for row in kept)
+        """Return the numbers of runs in each state."""
+        states = [self.rows[job.id]["status"] for job in jobs if job.id in self.rows]
+        done, failed = states.count(DONE), states.count(FAILED)
         outdated = sum(job.id in self._outdated and job.id not in self.rows for job in jobs)
         missing = len(jobs) - done - failed
         return Tally(done, failed, missing, outdated, tuple(self.corrupt))
 
     def table(self, jobs: Sequence[Job]) -> pa.Table:
-        """Return what is finished, a row for each run, in the order of the design."""
+        """Return the finished runs, a row for each, in the order of the design."""
         import pyarrow as pa
 
         rows = [self.rows[job.id] for job in jobs if job.id in self.rows]
         columns = list(dict.fromkeys(name for row in rows for name in row))
-        kept = [name for name in columns if name != "seconds"]  # differs every time
-        return pa.table({name: [row.get(name) for row in rows] for name in kept})
+        columns = [name for name in columns if name != "seconds"]  # differs every time
+        return pa.table({name: [row.get(name) for row in rows] for name in columns})
 
     def write_table(self, jobs: Sequence[Job]) -> Path:
         """Write ``results.parquet`` and return its path."""
@@ -141,9 +139,9 @@ class Store:
 
     @contextlib.contextmanager
     def opened(self, design: Design) -> Iterator[bool]:
-        """Make or read the folder, and say whether no other process is at work on it.
+        """Make or read the folder, and give whether no other process is working on it.
 
-        That is released even by kill -9.
+        The lock is released when the process ends, also by kill -9.
         """
         self.open(design)
         self.refresh()
@@ -178,7 +176,7 @@ def _bytes(table: pa.Table) -> bytes:
 
 
 def _read(path: Path) -> list[Row] | None:
-    """Return the rows of a part, or None if it is not what its name says."""
+    """Return the rows of a part, or None if its content does not have the hash in its name."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -188,7 +186,7 @@ def _read(path: Path) -> list[Row] | None:
         content = path.read_bytes()
         if hashlib.sha256(content).hexdigest()[:32] != path.stem:
             return None
-        # without threads: one that is still there when Python ends aborts the process
+        # without threads: one that still runs when Python ends aborts the process
         file = pq.ParquetFile(io.BytesIO(content), pre_buffer=False)
         rows = file.read(use_threads=False).to_pylist()
     except (OSError, pa.ArrowException):

@@ -1,8 +1,9 @@
-"""What computes the runs of a sweep: processes of this machine, or the workers of a cluster."""
+"""The workers of a sweep: processes of this machine, or those of a Dask cluster."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 import sys
@@ -10,18 +11,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 
+from featavg import checks
 from featavg.errors import InputError
+from featavg.lab.experiment import Experiment
+from featavg.lab.source import module_hash, module_of, package_hash
+from featavg.lab.sweeps.design import Design, Job
 from featavg.lab.sweeps.store import FAILED, Row, row_of
-
-if TYPE_CHECKING:
-    from featavg.lab.experiment import Experiment
-    from featavg.lab.sweeps.design import Design, Job
 
 _CONNECT_SECONDS = 20
 _GONE = (
@@ -30,15 +32,55 @@ _GONE = (
 )
 
 
-class WorkerDied(Exception):  # noqa: N818 - it is what happened
-    """A worker is gone, and with it what it was computing."""
+class WorkerDied(Exception):  # noqa: N818 - an event, not a fault of this program
+    """A worker ended before it returned its results."""
+
+
+@dataclass(frozen=True)
+class WorkerPool:
+    """Workers for a sweep.
+
+    Attributes
+    ----------
+    start : callable
+        Returns a context manager that gives an executor, again after a worker has died.
+    count : int
+        The number of workers.
+    check_alive : callable
+        Raises an `InputError` if the workers can no longer be reached.
+    """
+
+    start: Callable[[], contextlib.AbstractContextManager[Executor]]
+    count: int
+    check_alive: Callable[[], None]
+
+
+@contextlib.contextmanager
+def worker_pool(
+    workers: int | None, cluster: str | None, experiment: Experiment
+) -> Iterator[WorkerPool]:
+    """Give processes of this machine, or the workers of a cluster that can run an experiment."""
+    if cluster is None:
+        count = cpu_count() if workers is None else checks.count("workers", workers)
+        yield WorkerPool(lambda: _local_workers(count), count, lambda: None)
+        return
+    if workers is not None:
+        raise InputError("workers must not be given with a cluster, which has its own.")
+    with _cluster_client(cluster) as client:
+        _check_cluster(client, experiment)
+        threads = sum(client.nthreads().values())
+        # failures are not retried here: measurements are deterministic
+        executor = client.get_executor(pure=False, retries=0)
+        yield WorkerPool(
+            lambda: contextlib.nullcontext(executor), max(1, threads), lambda: _check_alive(client)
+        )
 
 
 def run_batch(design: Design, batch: Sequence[Job], source: str) -> list[Row]:
-    """Run jobs one after the other with one thread each: what a worker does."""
+    """Run jobs in a worker, one after the other with one thread each."""
     from threadpoolctl import threadpool_limits
 
-    os.environ["LOKY_MAX_CPU_COUNT"] = "1"  # joblib inside a worker is not to start more
+    os.environ["LOKY_MAX_CPU_COUNT"] = "1"  # keeps joblib from starting processes in a worker
     with threadpool_limits(limits=1):
         return [_run_one(design, job, source) for job in batch]
 
@@ -49,7 +91,7 @@ def _run_one(design: Design, job: Job, source: str) -> Row:
     try:
         parameters = replace(design.start, **job.parameters)
         numbers = _scalars(design.experiment, parameters, job)
-    except Exception as error:  # recorded, and the others go on
+    except Exception as error:  # recorded, and the other jobs are run
         text = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         return row_of(job, source, time.perf_counter() - start, status=FAILED, error=text[:1000])
     undefined = [name for name, value in numbers.items() if np.isnan(value)]
@@ -60,7 +102,7 @@ def _run_one(design: Design, job: Job, source: str) -> Row:
 
 
 def _scalars(experiment: Experiment, parameters: Any, job: Job) -> dict[str, float]:
-    """Return the measurements that are single numbers, under names that are free."""
+    """Return the measurements that are single numbers, under names that no other column has."""
     measured = experiment.measure(parameters, job.seed)
     taken = {*job.varied, "id", "seed", "status", "error", "source", "seconds"}
     return {
@@ -71,14 +113,14 @@ def _scalars(experiment: Experiment, parameters: Any, job: Job) -> dict[str, flo
 
 
 @contextlib.contextmanager
-def local_workers(count: int) -> Iterator[Executor]:
-    """Give processes of this machine, each started anew, that end when nobody needs them."""
+def _local_workers(count: int) -> Iterator[Executor]:
+    """Give new processes of this machine, and end them afterwards."""
     context = multiprocessing.get_context("spawn")
     executor = ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
     try:
         yield executor
     finally:
-        # what is under way is not waited for: it would be lost anyway
+        # running jobs are not waited for: nothing would save their results
         processes = list((executor._processes or {}).values())
         executor.shutdown(wait=False, cancel_futures=True)
         for process in processes:
@@ -88,7 +130,7 @@ def local_workers(count: int) -> Iterator[Executor]:
 
 
 def _begin() -> None:
-    """Leave Ctrl-C to the parent, and end with it, also if it was killed."""
+    """Leave Ctrl-C to the parent process, and end when it ends, also if it is killed."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -103,8 +145,8 @@ def _end_with_parent() -> None:
 
 
 @contextlib.contextmanager
-def on_cluster(address: str) -> Iterator[tuple[Executor, int, Callable[[], None]]]:
-    """Give the workers of a Dask cluster, their number, and what complains if it is gone."""
+def _cluster_client(address: str) -> Iterator[Any]:
+    """Connect to the scheduler of a Dask cluster."""
     try:
         from distributed import Client
         from distributed.comm import get_address_host
@@ -112,7 +154,7 @@ def on_cluster(address: str) -> Iterator[tuple[Executor, int, Callable[[], None]
         raise InputError("a cluster needs Dask: pip install 'featavg[cluster]'.") from None
     make: Any = Client  # has no types
     try:
-        # a Client that is given what is no address is never closed, and complains 40 s later
+        # a Client with an invalid address is never closed, and logs an error 40 s later
         get_address_host(address)
         client = make(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
@@ -121,13 +163,9 @@ def on_cluster(address: str) -> Iterator[tuple[Executor, int, Callable[[], None]
             f"({' '.join(str(error).split())[:200]})."
         ) from None
     try:
-        _check_cluster(client)
-        threads = sum(client.nthreads().values())
-        # failures are not retried here: what was measured is deterministic
-        executor = client.get_executor(pure=False, retries=0)
-        yield executor, max(1, threads), lambda: _check_alive(client)
+        yield client
     finally:
-        with contextlib.suppress(Exception):  # a scheduler that died cannot be said goodbye to
+        with contextlib.suppress(Exception):  # without its scheduler it cannot be closed cleanly
             client.close(timeout=5)
 
 
@@ -136,42 +174,47 @@ def _check_alive(client: Any) -> None:
         raise InputError(_GONE)
 
 
-def _check_cluster(client: Any) -> None:
-    """Refuse a cluster without workers, or whose workers have other source code."""
-    answers = client.run(_source_there, on_error="return")
-    # the scheduler may not have noticed yet that a worker is gone: nobody answers there
+def _check_cluster(client: Any, experiment: Experiment) -> None:
+    """Refuse a cluster without workers, or with workers that have other source code."""
+    module = module_of(experiment.measure)
+    answers = client.run(_worker_source, module, on_error="return")
+    # the scheduler may not have noticed yet that a worker ended: that one cannot be reached
     found = {worker: got for worker, got in answers.items() if not isinstance(got, OSError)}
     if not found:
         raise InputError("cluster must have a worker, and this one has none.")
     for worker, source in found.items():
+        if isinstance(source, ModuleNotFoundError):
+            raise InputError(
+                f"cluster must have the package of this experiment, and {worker} has no {module}."
+            )
         if isinstance(source, Exception):
             raise source
-        if source != source_here():
+        if source != source_here(module):
             raise InputError(
                 f"cluster must run the same source code of featavg, and {worker} has another."
             )
 
 
-def source_here() -> str:
-    """Return the hash of the source code of this process."""
-    from featavg.lab.run_folder import versions
+def source_here(module: str) -> str:
+    """Return a hash of the package and of the code of a module in this process."""
+    # Dask sends the code of __main__ along
+    return package_hash() if module == "__main__" else f"{package_hash()} {module_hash(module)}"
 
-    return versions()["source"]
 
-
-def _source_there() -> str:
-    """Return the same in a worker, where nothing can have replaced `source_here`."""
-    return source_here()
+def _worker_source(module: str) -> str:
+    """Return the same in a worker, where tests cannot replace `source_here`."""
+    importlib.import_module(module)
+    return source_here(module)
 
 
 def died(error: BaseException) -> bool:
-    """Return whether an error means that a worker is gone; complain if all of them are."""
+    """Return whether an error means that a worker died; raise if the whole cluster is gone."""
     if isinstance(error, WorkerDied | BrokenProcessPool):
         return True
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return False
-    # with its scheduler a client loses its futures, whatever else it says
+    # a client that loses its scheduler cancels its futures, under one of several errors
     lost = (CancelledError, distributed.CancelledError, distributed.comm.CommClosedError)
     if isinstance(error, lost):
         raise InputError(_GONE) from None

