@@ -142,7 +142,7 @@ def test_the_deviation_of_cosines_is_not_called_a_cosine(found):
 
 def test_more_subclasses_are_called_more_robust_only_if_they_are(found):
     more = replace(found, clear={-1: 1, 1: 1})
-    assert "Only 1 + 1 can be found again" in more.verdict
+    assert "Only 1 + 1 are stable" in more.verdict
     assert "and is more robust than coarse labels on held-out points" in more.verdict
     unclear = replace(more, gain=(0.1, -0.2, 0.3))
     assert "but is not more robust than coarse labels on held-out points" in unclear.verdict
@@ -179,7 +179,7 @@ def test_the_index_is_believed_only_where_it_can_tell(found):
     means = found.geometry.means[:1] + 0.01 * found.geometry.means
     parallel = _changed(found, coarse=0.95, fine=0.6, geometry=replace(found.geometry, means=means))
     assert says not in parallel.verdict
-    assert "point so much the same way" in parallel.verdict
+    assert "means of subclasses are so similar" in parallel.verdict
     assert "does not average" in _changed(found, coarse=0.05, fine=0.03).verdict
 
 
@@ -297,7 +297,7 @@ def test_layers_can_be_named_and_bad_ones_are_refused(data):
     assert net.training
     for arguments, message in (
         ({"layer": "nope"}, "layer must be one of"),
-        ({"y": data.y[:10]}, "as long"),
+        ({"y": data.y[:10]}, "equal lengths"),
         ({"y": np.zeros(400)}, "two classes"),
         ({"model": torch.nn.ReLU()}, "a linear layer"),
         ({"model": torch.nn.Linear(600, 2)}, "two linear layers"),

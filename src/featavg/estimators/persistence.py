@@ -181,7 +181,7 @@ def _labels(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def _rebuild(about: dict[str, Any], arrays: Arrays) -> AveragingClassifier | DecoupledClassifier:
-    parameters = {
+    parameters: dict[str, Any] = {
         name: {k: v for k, v in value["pairs"]} if isinstance(value, dict) else value  # noqa: C416
         for name, value in about["parameters"]
     }
