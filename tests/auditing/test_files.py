@@ -49,13 +49,13 @@ class Harmful:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.npz", b"not an archive", "be what its name says"),
+        ("a.npz", b"not an archive", "have the format of its suffix"),
         ("a.csv", b"x,y\n1,2\n3\n", "row 3 of a.csv has 1"),
         ("a.csv", b"x,y\n", "rows of values"),
-        ("a.csv", b"x,z\n1,2\n", "label must be named: none"),
-        ("a.csv", b"x,y\nred,2\n", "must have numbers; 'x'"),
-        ("a.csv", b"x,y\n\xff\xfe,2\n", "be what its name says"),
-        ("a.parquet", b"PAR1 no PAR1", "be what its name says"),
+        ("a.csv", b"x,z\n1,2\n", "label must be named because the file has none"),
+        ("a.csv", b"x,y\nred,2\n", "must have numbers only; 'x'"),
+        ("a.csv", b"x,y\n\xff\xfe,2\n", "have the format of its suffix"),
+        ("a.parquet", b"PAR1 no PAR1", "have the format of its suffix"),
         ("a.txt", b"", "must end in"),
         ("X.npy", pickle.dumps(Harmful()), "label must be a file beside"),
     ],
@@ -73,7 +73,7 @@ def test_pickles_are_refused_and_not_executed(tmp_path):
         read(tmp_path / "a.npz")
     (tmp_path / "X.npy").write_bytes(pickle.dumps(Harmful()))
     np.save(tmp_path / "y.npy", np.ones(2))
-    with pytest.raises(InputError, match="be what its name says"):
+    with pytest.raises(InputError, match="have the format of its suffix"):
         read(tmp_path / "X.npy")
 
 

@@ -58,7 +58,7 @@ def test_layers_can_be_named_and_bad_ones_are_refused(six_clusters):
     assert net.training
     for arguments, message in (
         ({"layer": "nope"}, "layer must be one of"),
-        ({"y": six_clusters.y[:10]}, "as long"),
+        ({"y": six_clusters.y[:10]}, "equal lengths"),
         ({"y": np.zeros(400)}, "two classes"),
         ({"model": torch.nn.ReLU()}, "a linear layer"),
         ({"model": torch.nn.Linear(600, 2)}, "two linear layers"),

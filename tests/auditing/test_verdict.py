@@ -46,7 +46,7 @@ def test_the_deviation_of_cosines_is_not_called_a_cosine(audited):
 
 def test_more_subclasses_are_called_more_robust_only_if_they_are(audited):
     more = replace(audited, clear={-1: 1, 1: 1})
-    assert "Only 1 + 1 can be found again" in more.verdict
+    assert "Only 1 + 1 are stable" in more.verdict
     assert "and is more robust than coarse labels on held-out points" in more.verdict
     unclear = replace(more, gain=(0.1, -0.2, 0.3))
     assert "but is not more robust than coarse labels on held-out points" in unclear.verdict
@@ -87,7 +87,7 @@ def test_the_index_is_believed_only_where_it_can_tell(audited):
         audited, coarse=0.95, fine=0.6, geometry=replace(audited.geometry, means=means)
     )
     assert says not in parallel.verdict
-    assert "point so much the same way" in parallel.verdict
+    assert "means of subclasses are so similar" in parallel.verdict
     assert "does not average" in _changed(audited, coarse=0.05, fine=0.03).verdict
 
 

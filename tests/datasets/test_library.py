@@ -32,7 +32,7 @@ def test_npm(name, declare, npm_with, cache):
     tiny.check_arrays(data, name)
     assert data.source == "cache"
     assert "test images of" in repr(data)
-    assert datasets.get(name).remark == "it was there already"
+    assert datasets.get(name).remark == "already cached"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,9 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments, sentence, capsys, 
 
 
 def test_load_says_how_to_get_what_is_not_there():
-    with pytest.raises(InputError, match="mnist is not on this machine: 'featavg data get mnist'"):
+    with pytest.raises(
+        InputError, match="mnist is not on this machine: run 'featavg data get mnist'"
+    ):
         datasets.load("mnist")
     with pytest.raises(InputError, match="name must be one of"):
         datasets.load("imagenet")

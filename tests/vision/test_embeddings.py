@@ -11,9 +11,10 @@ import torch
 from torch import nn
 
 from featavg import InputError
+from featavg.datasets.cache import cache_folder
 from featavg.vision import embeddings
 from featavg.vision.backbones import Backbone
-from featavg.vision.embeddings import embed, embeddings_folder, preprocess
+from featavg.vision.embeddings import embed, preprocess
 from support.pooled_backbone import Pooled, stand_in
 
 pytestmark = pytest.mark.usefixtures("one_thread", "empty_cache")
@@ -63,7 +64,7 @@ def test_embeddings_are_the_features_of_each_image_whatever_the_batches(images):
         got = embed(images, stand_in(), batch_size=batch_size, cache=False)
         assert got.dtype == np.float32
         np.testing.assert_allclose(got, wanted, atol=1e-6)
-    assert not embeddings_folder().exists()
+    assert not cache_folder("embeddings").exists()
 
 
 def test_the_second_time_nothing_is_computed(images, monkeypatch):
@@ -76,7 +77,7 @@ def test_the_second_time_nothing_is_computed(images, monkeypatch):
     more = embed(images, again)  # the ten that are new are computed, the fifty are there
     assert again.module.calls == 1
     np.testing.assert_array_equal(more[:50], first)
-    names = sorted(path.suffix for path in embeddings_folder().iterdir())
+    names = sorted(path.suffix for path in cache_folder("embeddings").iterdir())
     assert names == [".json"] * 3 + [".npy"] * 3
 
 
@@ -94,7 +95,7 @@ def test_whatever_embeddings_depend_on_is_part_of_their_name(images):
     for number, (pixels, backbone) in enumerate(variants):
         embed(pixels, backbone)
         assert backbone.module.calls == 1
-        assert len(list(embeddings_folder().glob("*.npy"))) == number + 1
+        assert len(list(cache_folder("embeddings").glob("*.npy"))) == number + 1
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,9 @@ def test_whatever_embeddings_depend_on_is_part_of_their_name(images):
 )
 def test_what_is_damaged_is_computed_again(images, damage):
     first = embed(images[:4], stand_in())
-    (array,), (manifest,) = (list(embeddings_folder().glob(f"*.{e}")) for e in ("npy", "json"))
+    (array,), (manifest,) = (
+        list(cache_folder("embeddings").glob(f"*.{e}")) for e in ("npy", "json")
+    )
     damage(array, manifest)
     backbone = stand_in()
     np.testing.assert_array_equal(embed(images[:4], backbone), first)
@@ -131,7 +134,9 @@ class Bomb:
 def test_a_pickle_in_the_cache_is_never_executed(images):
     """Even if the manifest vouches for it."""
     first = embed(images[:4], stand_in())
-    (array,), (manifest,) = (list(embeddings_folder().glob(f"*.{e}")) for e in ("npy", "json"))
+    (array,), (manifest,) = (
+        list(cache_folder("embeddings").glob(f"*.{e}")) for e in ("npy", "json")
+    )
     with array.open("wb") as file:
         np.save(file, np.array([Bomb()], dtype=object), allow_pickle=True)
     about = json.loads(manifest.read_text())
@@ -149,7 +154,7 @@ def test_a_cache_that_cannot_be_written_gives_a_sentence(images, tmp_path, monke
 
 @pytest.mark.parametrize("bad", [np.zeros((2, 3, 4)), np.zeros((0, 3, 4, 4), np.uint8), [[1, 2]]])
 def test_images_of_another_kind_are_refused(bad):
-    with pytest.raises(InputError, match="images must be an array of uint8"):
+    with pytest.raises(InputError, match="images must be uint8"):
         embed(bad, stand_in())
 
 
@@ -170,4 +175,4 @@ def test_a_backbone_that_misbehaves_is_named(images):
         embed(images[:2], Backbone("flat", Flat()))
     with pytest.raises(InputError, match="module must have a method 'features'"):
         Backbone("none", nn.Identity())
-    assert not embeddings_folder().exists()
+    assert not cache_folder("embeddings").exists()

@@ -146,7 +146,7 @@ def test_bad_input_to_training(rng):
     for network, options, message in [
         (plain, {}, "labels must be below the number of logits; got the label 2"),
         (net, {"strategy": "fsdp"}, "strategy must be one of 'auto', 'ddp'"),
-        (net, {"accelerator": "abacus"}, "accelerator and devices must be there; got 'abacus'"),
+        (net, {"accelerator": "abacus"}, "accelerator and devices must be available; got 'abacus'"),
         (net, {"devices": 999}, "devices must be at most [0-9]+ because there is no GPU"),
         (net, {"seed": -1}, "seed must be a whole number"),
     ]:

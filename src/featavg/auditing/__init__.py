@@ -1,4 +1,4 @@
-"""Whether a classifier trained on your coarse labels averages features, and what that costs.
+"""Audits of classifiers trained on coarse labels: how much they average, and what that costs.
 
-`featavg.audit` looks at a feature matrix, `featavg.audit_model` into a network of yours.
+`featavg.audit` audits a feature matrix, `featavg.audit_model` a trained network.
 """

@@ -1,4 +1,4 @@
-"""The audit of a feature matrix: how much coarse labels average on it, and what finer ones give."""
+"""The audit of a feature matrix: networks trained on coarse labels and on subclasses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What an audit found; `summary` has it as plain data, `verdict` in words.
+    """The result of an audit; `summary` gives it as plain data, `verdict` in words.
 
     Attributes
     ----------
@@ -35,29 +35,28 @@ class Audit:
     subclasses : dict
         The number of subclasses of each class, given or found.
     clear : dict
-        How many subclasses of each class are found again in both halves of the points, see
-        `featavg.estimators.subclasses.cluster`; more than these are used where a network
-        trained on more is more robust. Empty where subclasses were given.
+        The number of subclasses of each class that are stable under halving the points, see
+        `featavg.estimators.subclasses.cluster`; more than these are used if a network trained on
+        more is more robust. Empty if subclasses were given.
     names : tuple
-        What each subclass is called.
+        The name of each subclass.
     given : bool
         Whether subclasses were given.
     trained, held_out, measured : int
-        Points the networks were trained on, held out, and of these those whose radius was computed.
+        The numbers of training points, of held-out points, and of those with a measured radius.
     norm : float
-        The root mean square distance of the training points from their mean: what radii are to be
-        compared with.
+        The root mean square distance of the training points from their mean, as a scale for radii.
     leading : tuple of int and float
-        How many features are a tenth of all, and the share of the variance of the training points
-        that this many features have at most.
+        A tenth of the number of features, and the largest share of the variance of the training
+        points that this many features have.
     geometry : Geometry
-        Where the subclasses lie.
+        The positions of the subclasses.
     coarse, fine : Network
         The network trained on the coarse labels, and the one trained on subclasses.
     gain : tuple of float
         The difference of the median radii, and the ends of its 95 % bootstrap interval.
     subclass_accuracy : float
-        The share of held-out points whose subclass the fine network finds; NaN where it is unknown.
+        The accuracy of the fine network in predicting subclasses; NaN if they are unknown.
     """
 
     classes: tuple[Any, ...]
@@ -80,7 +79,7 @@ class Audit:
     def predicted_ratio(self) -> float | None:
         """The paper's gain, √(k/2) for k orthogonal balanced subclasses of two classes.
 
-        None for more classes, of which the paper says nothing, and without subclasses.
+        None for more than two classes, which the paper does not treat, and without subclasses.
         """
         if len(self.classes) != 2 or not self.divided:
             return None
@@ -88,7 +87,7 @@ class Audit:
 
     @property
     def divided(self) -> bool:
-        """Whether any class has more than one subclass; else there is nothing to compare."""
+        """Whether any class has more than one subclass; otherwise there is nothing to compare."""
         return len(self.names) > len(self.classes)
 
     @property
@@ -99,12 +98,12 @@ class Audit:
 
     @property
     def reasons(self) -> list[str]:
-        """Why the predicted gain is not to be had, as far as that can be told."""
+        """Likely reasons why the predicted gain is not reached."""
         return reasons(self)
 
     @property
     def hints(self) -> list[str]:
-        """What about the features may change the answer."""
+        """Properties of the features that may affect the result."""
         return hints(self)
 
     @property
@@ -113,7 +112,7 @@ class Audit:
         return verdict(self)
 
     def summary(self) -> dict[str, Any]:
-        """Return everything but the points as plain data, for JSON."""
+        """Return everything except the points as plain data, for JSON."""
         networks = {
             name: {
                 "accuracy": net.accuracy,
@@ -168,12 +167,11 @@ def audit(
     random_state: int = 0,
     progress: bool = False,
 ) -> Audit:
-    """Learn whether coarse labels make a network average your features, and what that costs.
+    """Measure whether coarse labels make a network average features, and what that costs.
 
-    Paper: none, an extension: Figures 2, 3 and 10 for your own data. A share of the points is held
-    out before anything else is looked at; subclasses are looked for, means taken and networks
-    trained on the others, and everything that is said about accuracy and robustness is measured on
-    the held-out ones.
+    Paper: none, an extension: Figures 2, 3 and 10 for the user's own data. A share of the points is
+    held out first; subclasses, means and networks are computed from the other points, and accuracy
+    and robustness are measured on the held-out ones.
 
     Parameters
     ----------
@@ -184,11 +182,11 @@ def audit(
     subclass : array of shape (points,), optional
         Finer labels; found by `DecoupledClassifier` if not given.
     test_size : float
-        The share that is held out.
+        The share of the points that is held out.
     points : int
-        How many of the held-out points have their radius computed, at most.
+        The maximum number of held-out points whose radius is computed.
     random_state : int
-        Of the split and of everything that is drawn.
+        The seed of the split and of all other randomness.
     progress : bool
         Whether to report progress on standard error.
 
@@ -231,10 +229,10 @@ def audit(
             stride = STRIDE * networks[0].median_radius if networks else None
             networks.append(held.network(model.head_, geometry, stride))
             reporter.show(step, "radii of held-out points")
-    known = np.nan
+    accuracy = np.nan
     if finer is not None:
         wanted = _codes(found.names, found.class_of, finer[test], codes)
-        known = float((fine.predict_subclass(x[test]) == wanted).mean())
+        accuracy = float((fine.predict_subclass(x[test]) == wanted).mean())
     return Audit(
         classes=tuple(coarse.classes_.tolist()),
         subclasses=found.counts,
@@ -250,14 +248,14 @@ def audit(
         coarse=networks[0],
         fine=networks[1],
         gain=_gain(networks[0].radii, networks[1].radii, random_state),
-        subclass_accuracy=known,
+        subclass_accuracy=accuracy,
     )
 
 
 def _split(
     labels: Any, finer: Any, test_size: float, random_state: int
 ) -> tuple[IntArray, IntArray]:
-    """Return which points are trained on and which are held out, some of each (sub)class each."""
+    """Return the indices of the training points and of the held-out points, stratified."""
     kinds = labels if finer is None else np.unique(_pairs(labels, finer), return_inverse=True)[1]
     classes, counts = np.unique(labels, return_counts=True)
     if len(counts) < 2:
@@ -281,25 +279,24 @@ def _split(
 
 
 def _check_spread(x: FloatArray) -> None:
-    """Refuse points that differ by rounding at most."""
+    """Refuse points that are equal up to rounding."""
     low, high = x.min(axis=0), x.max(axis=0)
     largest = np.abs(x).max()
-    if not (high / 2 - low / 2 > 1e-12 * largest).any():  # halves, so as not to overflow
+    if not (high / 2 - low / 2 > 1e-12 * largest).any():  # halves, to avoid an overflow
         raise InputError(
-            f"X must have points that differ; got {len(x)} points to train on that are all the "
-            "same."
+            f"X must have points that differ; got {len(x)} training points that are all the same."
         )
 
 
 def _leading(x: FloatArray) -> tuple[int, float]:
-    """Return what a tenth of the features (one at least) is, and the most variance these have."""
+    """Return a tenth of the number of features, and the share of variance of the largest ones."""
     few = max(1, x.shape[1] // 10)
     variances = np.sort(x.var(axis=0))
     return few, float(variances[-few:].sum() / variances.sum())
 
 
 def _clear(strength: FloatArray) -> int:
-    """Return the largest number of subclasses whose prediction strength suffices."""
+    """Return the largest number of subclasses that are stable."""
     return int(np.flatnonzero(strength >= STRENGTH)[-1]) + 1
 
 
@@ -310,14 +307,14 @@ def _pairs(labels: Any, finer: Any) -> IntArray:
 
 
 def _codes(names: tuple[Any, ...], class_of: IntArray, finer: Any, classes: IntArray) -> IntArray:
-    """Return the number of the subclass of each point; -1 for one that training never saw."""
+    """Return the index of the subclass of each point; -1 for those not in the training points."""
     numbers = {pair: j for j, pair in enumerate(zip(names, class_of.tolist(), strict=True))}
     pairs = zip(np.asarray(finer).tolist(), classes.tolist(), strict=True)
     return np.array([numbers.get(pair, -1) for pair in pairs])
 
 
 def _gain(coarse: FloatArray, fine: FloatArray, random_state: int) -> tuple[float, float, float]:
-    """Return the difference of medians and its bootstrap interval; points are drawn in pairs."""
+    """Return the difference of medians and its bootstrap interval over points."""
     rng = np.random.default_rng([random_state, 1])
     drawn = rng.integers(len(coarse), size=(_RESAMPLES, len(coarse)))
     differences = np.median(fine[drawn], axis=1) - np.median(coarse[drawn], axis=1)

@@ -1,6 +1,6 @@
-"""Feature matrices from files: npz, csv, parquet, or a pair of npy files.
+"""Reading feature matrices from files: npz, csv, parquet, or a pair of npy files.
 
-A file is hostile until it has been checked: nothing in it is executed, and its size is capped.
+Files are not trusted: nothing in them is executed, and their size is limited.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import numpy as np
 from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.auditing.labels import check_labels
-from featavg.errors import InputError
+from featavg.errors import InputError, optional_imports
 
 LARGEST = 4 << 30
-"""Bytes of a file, and of what an archive unpacks to, that are read at most."""
+"""The maximum number of bytes of a file, and of the content of an archive."""
 
 _LABELS = ("y", "label", "labels", "target", "class")
 _SUBCLASSES = ("subclass", "subclasses", "subclass_label")
 _MATRICES = ("X", "x", "features", "embeddings", "data")
-# What pandas and R call the row numbers that they write in front of the columns.
+# The names that pandas and R give to a column of row numbers.
 _INDICES = ("", "Unnamed: 0", "__index_level_0__")
-_LISTED = 10  # names that a message lists at most
+_LISTED = 10  # the maximum number of names in a message
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What a file holds: the features, the labels, and subclasses if it has any.
+    """The content of a file: the features, the labels, and the subclasses if there are any.
 
-    `notes` are sentences for the user about how it was read.
+    `notes` are sentences for the user about how the file was read.
     """
 
     x: FloatArray
@@ -46,21 +46,21 @@ class Table:
 
 
 def read(path: str | Path, *, label: str | None = None, subclass: str | None = None) -> Table:
-    """Read points and labels.
+    """Read features and labels.
 
     ``.npz``: arrays X and y (or features/embeddings and labels/target), possibly subclass.
-    ``.csv`` and ``.parquet``: a column of labels, possibly one of subclasses, all others numbers;
-    a column of row numbers without a name, as pandas writes it, is left out.
-    ``.npy``: the features; the labels are in ``NAME_y.npy`` or ``y.npy`` beside it, or the other
-    way round: ``X_train.npy`` belongs to ``y_train.npy``.
+    ``.csv`` and ``.parquet``: a column of labels, possibly one of subclasses, and columns of
+    numbers; an unnamed column of row numbers, as pandas writes it, is left out.
+    ``.npy``: the features; the labels are in ``NAME_y.npy`` or ``y.npy`` in the same folder, or in
+    ``y_train.npy`` for ``X_train.npy``.
 
     Parameters
     ----------
     path : path
         The file.
     label, subclass : str, optional
-        The column, array or (for npy) file that has the labels and subclasses, where it is not
-        called y, label, labels, target or class, and subclass.
+        The column, array or (for npy) file of the labels and of the subclasses; by default y,
+        label, labels, target or class, and subclass.
     """
     path = Path(path)
     readers = {".npz": _npz, ".npy": _npy, ".csv": _csv, ".parquet": _parquet, ".pq": _parquet}
@@ -78,7 +78,7 @@ def read(path: str | Path, *, label: str | None = None, subclass: str | None = N
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile, OSError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(
-            f"FILE must be what its name says, and {path.name} cannot be read as "
+            f"FILE must have the format of its suffix, and {path.name} cannot be read as "
             f"{path.suffix[1:].lower()} ({reason})."
         ) from None
 
@@ -119,7 +119,7 @@ def _array(path: Path) -> Any:
 
 
 def _without_objects(name: str, load: Callable[[Any], Any], source: Any) -> Any:
-    """Return an array that is loaded, or say what to do about one of Python objects."""
+    """Load an array, and refuse one of Python objects."""
     try:
         return load(source)
     except ValueError as error:
@@ -135,7 +135,7 @@ def _csv(path: Path, label: str | None, subclass: str | None) -> Table:
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.reader(file))
     if len(rows) < 2:
-        raise InputError(f"FILE must have a row of names and rows of values; {path.name} has not.")
+        raise InputError(f"FILE must have a row of names and rows of values; got {path.name}.")
     header = rows[0]
     numbers = [number for number, row in enumerate(rows[1:], 2) if row]
     body = [rows[number - 1] for number in numbers]
@@ -151,11 +151,9 @@ def _csv(path: Path, label: str | None, subclass: str | None) -> Table:
 
 
 def _parquet(path: Path, label: str | None, subclass: str | None) -> Table:
-    try:
+    with optional_imports("Parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ModuleNotFoundError:
-        raise InputError("Parquet needs PyArrow: pip install 'featavg[cluster]'.") from None
     try:
         file = pq.ParquetFile(path, pre_buffer=False)
         groups = range(file.metadata.num_row_groups)
@@ -185,7 +183,7 @@ def _columns(
     name: str,
     numbers: Sequence[int],
 ) -> Table:
-    """Return columns as a table; `numbers` are those of the rows in the file."""
+    """Return columns as a table; `numbers` are the numbers of the rows in the file."""
     own = _chosen("label", label, _LABELS, list(columns))
     finer = _optional("subclass", subclass, _SUBCLASSES, list(columns))
     left = [column for column in columns if column not in (own, finer)]
@@ -198,7 +196,7 @@ def _columns(
             values = np.asarray(columns[column], dtype=np.float64)
         except (TypeError, ValueError):
             raise InputError(
-                f"every column but label and subclass must have numbers; {column!r} has others."
+                f"columns of features must have numbers only; {column!r} has other values."
             ) from None
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
@@ -224,7 +222,7 @@ def _columns(
 
 
 def _is_index(name: str, values: Sequence[Any]) -> bool:
-    """Return whether a column is the index of a frame: without a name, distinct whole numbers."""
+    """Return whether a column is the index of a frame: no name, and distinct whole numbers."""
     if name not in _INDICES or len(set(values)) < len(values):
         return False
     return all(str(value).isdecimal() for value in values)
@@ -256,14 +254,14 @@ def _table(
 
 
 def _chosen(what: str, given: str | None, usual: tuple[str, ...], names: list[str]) -> str:
-    """Return the name that was given, or the one of the usual ones that is there."""
+    """Return the given name, or the only usual one that exists."""
     if given is not None:
         return _named(what, given, names)
     found = [name for name in names if name in usual or name.lower() in usual]
     if len(found) != 1:
         many = "more than one" if found else "none"
         raise InputError(
-            f"{what} must be named: {many} of {', '.join(usual)} is there; the file has "
+            f"{what} must be named because the file has {many} of {', '.join(usual)}; it has "
             f"{_listed(names)}."
         )
     return found[0]
@@ -282,7 +280,7 @@ def _named(what: str, given: str, names: list[str]) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    """Return the first and the last names; labels are often the last."""
+    """Return the first and the last names, because labels are often the last."""
     half = _LISTED // 2
     shown = names if len(names) <= _LISTED else [*names[:half], "…", *names[-half:]]
     return ", ".join(shown)

@@ -1,4 +1,4 @@
-"""How the subclasses of some points lie to each other, and what neurons make of them."""
+"""The geometry of subclasses: means, cosines and sizes, and the averaging index of neurons."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from featavg.arrays import FloatArray, IntArray
 from featavg.measures.alignment import participation
 
 NOT_ORTHOGONAL, UNBALANCED, OVERLAPPING = 0.3, 3.0, 0.8
-"""From these on means are not orthogonal and sizes unbalanced; below, subclasses overlap."""
+"""Thresholds: the minimum of non-orthogonality and imbalance, the maximum of overlap."""
 
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    r"""Where the subclasses are.
+    r"""The means, cosines and sizes of subclasses.
 
-    Paper: Assumption 3.2 asks for orthogonal features, Assumption 3.3 for balanced ones.
+    Paper: Assumption 3.2 requires orthogonal features, Assumption 3.3 balanced ones.
 
     Attributes
     ----------
     means : array of shape (subclasses, coordinates)
-        The mean of each subclass, less the mean of all points.
+        The mean of each subclass minus the mean of all points.
     cosines : array of shape (subclasses, subclasses)
-        Between these means.
+        The cosines between these means.
     class_of : array of shape (subclasses,)
-        The class of each, from 0 on.
+        The class of each subclass, from 0.
     sizes : array of shape (subclasses,)
-        How many points each has.
+        The number of points of each subclass.
     """
 
     means: FloatArray
@@ -38,7 +38,7 @@ class Geometry:
 
     @classmethod
     def of(cls, x: FloatArray, labels: IntArray, class_of: IntArray) -> Geometry:
-        """Measure centred points by the subclass of each."""
+        """Return the geometry of centred points, given the subclass of each."""
         means = np.stack([x[labels == j].mean(axis=0) for j in range(len(class_of))])
         return cls(
             means.astype(np.float64),
@@ -54,9 +54,9 @@ class Geometry:
 
     @property
     def cosine_deviation(self) -> float:
-        """How far cosines within a class are from `orthogonal_cosine`, in the mean over pairs.
+        """The mean distance, over pairs within a class, of cosines from `orthogonal_cosine`.
 
-        Not a cosine: it is from 0 to 2. 0 where no class has two subclasses.
+        It is between 0 and 2, and 0 if no class has two subclasses.
         """
         same = self.class_of[:, None] == self.class_of[None, :]
         pairs = same & ~np.eye(len(self.class_of), dtype=bool)
@@ -66,16 +66,16 @@ class Geometry:
 
     @property
     def decoupled_index(self) -> float:
-        """The averaging index of neurons that each are the mean of one subclass.
+        """The averaging index of neurons that are each equal to the mean of one subclass.
 
-        0 for orthogonal means. Where the means of a class point the same way it is near 1, and
-        then the index cannot tell networks that average from others.
+        It is 0 for orthogonal means. If the means of a class have similar directions it is near 1,
+        and the index cannot distinguish networks that average from others.
         """
         return self.averaging_index(self.means, self.class_of)
 
     @property
     def imbalance(self) -> float:
-        """The largest subclass over the smallest, both in points, within the worst class."""
+        """The size of the largest subclass over that of the smallest, within the worst class."""
         ratios = [
             self.sizes[self.class_of == c].max() / max(1, self.sizes[self.class_of == c].min())
             for c in np.unique(self.class_of)
@@ -86,7 +86,7 @@ class Geometry:
         """Return the mean over neurons of `featavg.averaging_index_per_neuron`, for any classes.
 
         NaN if no class has two subclasses. A neuron is compared with the means of the subclasses of
-        the class that it speaks for.
+        its own class.
         """
         index = participation(
             cosines(self.means, weights), self.class_of[:, None] == neuron_class[None, :]
@@ -96,7 +96,7 @@ class Geometry:
 
 
 def cosines(rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """Return the cosines between two sets of vectors; 0 for a vector that is zero."""
+    """Return the cosines between two sets of vectors; 0 for zero vectors."""
     a, b = (_unit(v.astype(np.float64)) for v in (rows, columns))
     return a @ b.T
 

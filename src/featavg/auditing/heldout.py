@@ -1,4 +1,4 @@
-"""What an audit measures of one network, on points that were held out."""
+"""Measurements of one network on held-out points."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ STRIDE = 1.5  # of the universal direction, in median radii of the coarse-label 
 
 @dataclass(frozen=True, eq=False)
 class Universal:
-    """One direction for each class that takes as many of its points as possible out of it.
+    """A universal perturbation: one direction for each class.
 
     Attributes
     ----------
     directions : array of shape (classes, features)
         Unit vectors, in the coordinates of the input.
     radius : float
-        How far points were moved along them, in the units of the input.
+        The length of the perturbation, in the units of the input.
     broken : float
-        The share of the held-out points, of those that are classified right, that this turns.
+        The share of correctly classified held-out points that it makes misclassified.
     """
 
     directions: FloatArray
@@ -35,7 +35,7 @@ class Universal:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """What was measured of one network on held-out points.
+    """Measurements of one network on held-out points.
 
     Attributes
     ----------
@@ -44,10 +44,10 @@ class Network:
     averaging_index : float
         1 averaging, 0 decoupled; NaN if no class has two subclasses.
     radii : array of shape (points,)
-        The certified radius of each held-out point that was looked at, in the units of the input;
-        0 where it is classified wrongly.
+        The certified radius of each measured point, in the units of the input; 0 if it is
+        misclassified.
     universal : Universal
-        The direction that breaks the most points.
+        The strongest universal perturbation that was found.
     """
 
     accuracy: float
@@ -63,7 +63,7 @@ class Network:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Held-out points, scaled, the class of each, and those whose radius is computed."""
+    """Scaled held-out points, the class of each, and the indices of those to measure."""
 
     x: FloatArray
     codes: IntArray
@@ -74,9 +74,9 @@ class HeldOut:
         """Measure one network; `stride` is the length of universal perturbations."""
         right = head.predict(self.x) == self.codes
         radii = np.zeros(len(self.chosen))
-        looked = right[self.chosen]
-        some = self.chosen[looked]
-        radii[looked] = head.radii(self.x[some], self.codes[some], jobs=None) / self.factor
+        correct = right[self.chosen]
+        some = self.chosen[correct]
+        radii[correct] = head.radii(self.x[some], self.codes[some], jobs=None) / self.factor
         if stride is None:
             stride = STRIDE * float(np.median(radii))
         return Network(
@@ -87,10 +87,10 @@ class HeldOut:
         )
 
     def _universal(self, head: Head, geometry: Geometry, right: Any, radius: float) -> Universal:
-        """Return, for each class, the best of some directions that lead out of it.
+        """Return the best of several directions for each class.
 
-        Candidates: from the mean of the class to that of each other class, and against the sum of
-        its neurons' weights and along that of another class's.
+        Candidates: from the mean of the class to that of each other class, and from the sum of the
+        weights of its neurons to that of each other class.
         """
         classes = head.classes
         means = np.stack(

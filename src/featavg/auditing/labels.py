@@ -1,4 +1,4 @@
-"""Checks of labels: one for every point, and all of one kind."""
+"""Checks of labels."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 def check_labels(
     name: str, values: Any, place: Callable[[int], str] = "at index {}".format
 ) -> None:
-    """Refuse labels that are missing, of several kinds, or no classes but measurements.
+    """Refuse labels that are missing, of several types, or continuous.
 
     Parameters
     ----------
     name : str
-        What messages call the labels.
+        The name of the labels in messages.
     values : array of shape (points,)
         The labels.
     place : callable
-        Says where the label of a point is, given its number.
+        Describes the place of a label, given its index.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def _are_classes(values: Any) -> bool:
 
 
 def _missing(values: Any) -> Any:
-    """Return which labels are None, NaN, empty, or text that says nan."""
+    """Return which labels are None, NaN, empty, or the text nan."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind in "iub":

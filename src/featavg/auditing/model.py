@@ -1,4 +1,4 @@
-"""Looking into a network that somebody else has trained."""
+"""The audit of a trained PyTorch network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray
 from featavg.auditing.geometry import Geometry, cosines
-from featavg.errors import InputError
+from featavg.errors import InputError, optional_imports
 from featavg.estimators.scaling import Scaling
 from featavg.estimators.subclasses import SubclassSearch, given_subclasses
 
@@ -23,7 +23,7 @@ _BATCH = 500
 
 @dataclass(frozen=True, eq=False)
 class ModelAudit:
-    """What the neurons of a layer have to do with the subclasses of the points.
+    """The cosines between the neurons of a layer and the subclasses of the points.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class ModelAudit:
     geometry : Geometry
         The means of the subclasses at this layer, and the cosines between them.
     cosines : array of shape (subclasses, neurons)
-        Of each mean and each neuron.
+        The cosine of each mean and each neuron.
     neuron_class : array of shape (neurons,)
-        The class, from 0 on, that each neuron speaks for the most.
+        The class, from 0, for which each neuron has the largest output weight.
     averaging_index : float
         1 averaging, 0 decoupled; NaN if no class has two subclasses.
     """
@@ -65,27 +65,27 @@ def audit_model(
     layer: str | None = None,
     random_state: int = 0,
 ) -> ModelAudit:
-    """Look how much the neurons of a trained PyTorch network average.
+    """Measure how much the neurons of a trained PyTorch network average.
 
-    Paper: Figure 2 for a network of yours. The features are what goes into a linear layer; its rows
-    are the neurons. A neuron speaks for the class to whose output the next linear layer sends it
-    with the largest weight, or for its own class if the layer is the last one.
+    Paper: Figure 2 for any network. The features are the inputs of a linear layer, and its rows are
+    the neurons. The class of a neuron is the one for which the next linear layer has the largest
+    weight, or the class of its own output if the layer is the last one.
 
     Parameters
     ----------
     model : torch.nn.Module
-        The network. It is used in evaluation mode on the device it is on, and left as it was.
+        The network. It is used in evaluation mode on its own device, and not changed.
     X : array-like or tensor
-        What the model takes.
+        The inputs of the model.
     y : array of shape (points,)
-        Classes; sorted, they belong to the outputs of the model in this order.
+        The classes; in sorted order they correspond to the outputs of the model.
     subclass : array of shape (points,), optional
-        Subclasses; found at this layer if not given.
+        The subclasses; found at this layer if not given.
     layer : str, optional
         The name of a linear layer, as in ``model.named_modules()``; by default the one before the
         last, which is the hidden layer of networks that end in linear, ReLU, linear.
     random_state : int
-        For finding subclasses.
+        The seed of the search for subclasses.
 
     Examples
     --------
@@ -99,7 +99,8 @@ def audit_model(
     >>> audit_model(net, data.x, data.y, subclass=data.cluster)
     ModelAudit('0', 4 neurons, 2 + 2 subclasses, averaging index 0.00)
     """
-    from torch import nn
+    with optional_imports("audit_model"):
+        from torch import nn
 
     linear = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
     if not linear:
@@ -113,7 +114,7 @@ def audit_model(
     labels = np.asarray(y)
     features = _inputs_of(model, linear[layer], X)
     if len(features) != len(labels):
-        raise InputError(f"X and y must be as long; got {len(features)} and {len(labels)}.")
+        raise InputError(f"X and y must have equal lengths; got {len(features)} and {len(labels)}.")
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise InputError("y must have at least two classes; got one.")
@@ -147,8 +148,10 @@ def audit_model(
 
 
 def _inputs_of(model: nn.Module, layer: nn.Module, X: Any) -> FloatArray:
-    """Return what goes into a layer, shape (points, features)."""
+    """Return the inputs of a layer, shape (points, features)."""
     import torch
+
+    from featavg.vision.evaluation import evaluating
 
     parameter = next(model.parameters())
     points = X if isinstance(X, torch.Tensor) else torch.tensor(np.asarray(X))
@@ -157,14 +160,8 @@ def _inputs_of(model: nn.Module, layer: nn.Module, X: Any) -> FloatArray:
     def keep(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         seen.append(inputs[0].detach().double().flatten(1).numpy(force=True))
 
-    was_training = model.training
     hook = layer.register_forward_pre_hook(keep)
-    model.eval()
-    try:
-        with torch.no_grad():
-            for part in torch.split(points, _BATCH):
-                model(part.to(parameter))
-    finally:
-        hook.remove()
-        model.train(was_training)
+    with hook, evaluating(model), torch.no_grad():
+        for part in torch.split(points, _BATCH):
+            model(part.to(parameter))
     return np.concatenate(seen) if seen else np.zeros((0, 0))

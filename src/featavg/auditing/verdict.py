@@ -1,4 +1,4 @@
-"""What an audit found, in plain words."""
+"""The result of an audit in plain words."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from featavg.auditing.audit import Audit
 
 AVERAGES, DECOUPLED = 0.7, 0.3
-"""From this averaging index on a network is said to average; up to this one, not to."""
+"""The smallest averaging index of a network that averages, and the largest of one that does not."""
 
-_NEARLY = 0.85  # of the predicted ratio: as good as reached
+_NEARLY = 0.85  # of the predicted ratio: counts as reached
 _LESS_ACCURATE = 0.01  # in clean accuracy, worth a warning
-_SAME = 0.1  # difference of averaging indices that says nothing
+_SAME = 0.1  # insignificant difference of averaging indices
 _FEW_FEATURES_HAVE = 0.9  # of the variance, worth a hint
 
 
 def reasons(audit: Audit) -> list[str]:
-    """Return why the predicted gain √(k/2) is not to be had, most telling first.
+    """Return likely reasons why the predicted gain √(k/2) is not reached, most important first.
 
-    None where no gain is predicted.
+    The list is empty if no gain is predicted, or if it is reached.
     """
     found = []
     geometry = audit.geometry
@@ -33,11 +33,11 @@ def reasons(audit: Audit) -> list[str]:
         found.append(
             f"the means of subclasses are not orthogonal (cosines within a class are "
             f"{geometry.cosine_deviation:.2f} away, on average, from the "
-            f"{geometry.orthogonal_cosine:.2f} of orthogonal means that are centred)"
+            f"{geometry.orthogonal_cosine:.2f} of centred orthogonal means)"
         )
     if np.isfinite(audit.subclass_accuracy) and audit.subclass_accuracy < OVERLAPPING:
         found.append(
-            f"subclasses overlap (held-out points are put into their own one in "
+            f"subclasses overlap (the subclass of a held-out point is predicted correctly in "
             f"{audit.subclass_accuracy:.0%} of the cases)"
         )
     if geometry.imbalance >= UNBALANCED:
@@ -47,8 +47,8 @@ def reasons(audit: Audit) -> list[str]:
         )
     if audit.coarse.averaging_index < AVERAGES:
         found.append(
-            f"the coarse-label network averages less than the theory's (index "
-            f"{audit.coarse.averaging_index:.2f}), so less is to be gained"
+            f"the coarse-label network averages less than in the theory (index "
+            f"{audit.coarse.averaging_index:.2f}), so the gain is smaller"
         )
     return found or ["classes are not as far apart as orthogonal means would be"]
 
@@ -66,8 +66,8 @@ def verdict(audit: Audit) -> str:
         clear = " + ".join(str(count) for count in audit.clear.values())
         how = "and is" if audit.gain[1] > 0 else "but is not"
         parts.append(
-            f"Only {clear} can be found again in both halves of the points; training on more "
-            f"looked more robust, {how} more robust than coarse labels on held-out points."
+            f"Only {clear} are stable under halving the points; training on more seemed more "
+            f"robust, {how} more robust than coarse labels on held-out points."
         )
     parts += [_averaging(audit), _robustness(audit)]
     lost = audit.coarse.accuracy - audit.fine.accuracy
@@ -82,7 +82,7 @@ def verdict(audit: Audit) -> str:
 
 
 def hints(audit: Audit) -> list[str]:
-    """Return what about the features may change the answer."""
+    """Return properties of the features that may affect the result."""
     few, share = audit.leading
     features = audit.geometry.means.shape[1]
     if features == 1 or share < _FEW_FEATURES_HAVE:
@@ -95,7 +95,7 @@ def hints(audit: Audit) -> list[str]:
 
 
 def _averaging(audit: Audit) -> str:
-    """Say whether the coarse-label network averages, if the index can tell."""
+    """Return whether the coarse-label network averages, if the index can tell."""
     index, fine = audit.coarse.averaging_index, audit.fine.averaging_index
     alone = audit.geometry.decoupled_index
     both = f"index {index:.2f}; one trained on subclasses: {fine:.2f}"
@@ -106,8 +106,8 @@ def _averaging(audit: Audit) -> str:
     if alone >= AVERAGES:
         return (
             f"Whether a network trained on the coarse labels averages cannot be told ({both}): "
-            f"means of subclasses point so much the same way that even a neuron with one of them "
-            f"alone has the index {alone:.2f}."
+            f"the means of subclasses are so similar that even a neuron equal to one of them has "
+            f"the index {alone:.2f}."
         )
     if abs(index - fine) < _SAME:
         return (

@@ -1,4 +1,4 @@
-"""The image data sets: found, fetched, checked and read. NumPy only, no PyTorch."""
+"""The image data sets of the paper, as NumPy arrays."""
 
 from featavg.datasets.catalogue import CATALOGUE
 from featavg.datasets.library import ImageData, Place, available, get, load

@@ -1,9 +1,9 @@
-"""CIFAR's pickled batches, read by an unpickler that knows arrays, strings and numbers only.
+"""A safe reader of CIFAR's pickled batches, for arrays, strings and numbers only.
 
-A pickle is a program. Three things keep this one harmless: its instructions are looked through
-first, and only those that build plain values are allowed; every name it asks for must be one of
-the few that a NumPy array needs; and what it gets for such a name is not NumPy's function but a
-stand-in from this file, which only remembers what it was given.
+A pickle is a program. Three checks make this one harmless: only opcodes that build plain values are
+allowed, which is checked before anything is executed; only the few names that a NumPy array needs
+can be looked up; and such a name is not resolved to NumPy's function but to a placeholder of this
+module, which only stores its arguments.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from featavg.errors import InputError
 
-# What Python 2 and 3 write at protocol 2 for dicts, lists, tuples, strings, numbers and arrays.
+# The opcodes of dicts, lists, tuples, strings, numbers and arrays at protocol 2, in Python 2 and 3.
 _PLAIN = """
     PROTO STOP MARK NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 SHORT_BINSTRING BINSTRING
     BINUNICODE EMPTY_LIST APPEND APPENDS EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_DICT SETITEM
     SETITEMS GLOBAL REDUCE BUILD BINGET LONG_BINGET BINPUT LONG_BINPUT"""
-_INSTRUCTIONS = frozenset(_PLAIN.split())
-_MOST_REMEMBERED = 1_000_000  # the memo is an array as long as its largest index
+_OPCODES = frozenset(_PLAIN.split())
+_LARGEST_MEMO_INDEX = 1_000_000  # the memo is an array as long as its largest index
 
 
 class _Array:
-    """Stands in for an array, and remembers its state."""
+    """Placeholder of an array, which stores its state."""
 
     state: Any = None
 
@@ -37,13 +37,13 @@ class _Array:
 
 
 class _DType:
-    """Stands in for a dtype, and remembers its code."""
+    """Placeholder of a dtype, which stores its code."""
 
     def __init__(self, code: Any, *_: Any) -> None:
         self.code = _text(code)
 
     def __setstate__(self, state: Any) -> None:
-        """Ignore the byte order: there is none in a byte."""
+        """Ignore the byte order, which a byte does not have."""
 
 
 def _reconstruct(*_: Any) -> _Array:
@@ -51,13 +51,13 @@ def _reconstruct(*_: Any) -> _Array:
 
 
 def _encode(text: str, encoding: str) -> bytes:
-    """Return bytes, which Python 3 writes at protocol 2 as text to be encoded."""
+    """Return bytes, which Python 3 pickles at protocol 2 as encoded text."""
     if encoding != "latin1":
         raise pickle.UnpicklingError(f"the encoding {encoding}")
     return text.encode("latin1")
 
 
-_STAND_INS: dict[tuple[str, str], Any] = {
+_PLACEHOLDERS: dict[tuple[str, str], Any] = {
     ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
     ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
     ("numpy", "ndarray"): _Array,
@@ -69,7 +69,7 @@ _STAND_INS: dict[tuple[str, str], Any] = {
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         try:
-            return _STAND_INS[module, name]
+            return _PLACEHOLDERS[module, name]
         except KeyError:
             raise pickle.UnpicklingError(f"the name {module}.{name}") from None
 
@@ -82,35 +82,35 @@ def read_batch(
     Parameters
     ----------
     where : str
-        What to call the batch in a message.
+        The name of the batch in messages.
     content : bytes
         The pickle.
     count, pixels : int
-        How many images it must hold, and how many values an image has.
+        The number of images, and of values of an image.
     """
     try:
-        _look_through(content)
+        _check_opcodes(content)
         batch = _Unpickler(io.BytesIO(content), encoding="bytes").load()
-    except Exception as error:  # whatever a hostile pickle leads to
+    except Exception as error:  # a malicious pickle can raise anything
         found = error if isinstance(error, pickle.UnpicklingError) else "one that cannot be read"
         raise InputError(
             f"{where} must be a pickle of arrays, strings and numbers only; got {found}."
         ) from None
     if not isinstance(batch, dict):
-        raise InputError(f"{where} must hold a dictionary.")
+        raise InputError(f"{where} must contain a dictionary.")
     entries = {_text(key): value for key, value in batch.items()}
     return (
         _image_rows(where, entries.get("data"), count, pixels),
-        _label_bytes(where, entries.get("labels"), count),
+        label_bytes(where, entries.get("labels"), count),
     )
 
 
-def _look_through(content: bytes) -> None:
-    """Refuse instructions that plain values do not need, and memo indices that need memory."""
-    for instruction, argument, _ in pickletools.genops(content):
-        if instruction.name not in _INSTRUCTIONS:
-            raise pickle.UnpicklingError(f"the instruction {instruction.name}")
-        if instruction.name == "LONG_BINPUT" and int(argument or 0) > _MOST_REMEMBERED:
+def _check_opcodes(content: bytes) -> None:
+    """Refuse opcodes that plain values do not need, and large memo indices."""
+    for opcode, argument, _ in pickletools.genops(content):
+        if opcode.name not in _OPCODES:
+            raise pickle.UnpicklingError(f"the opcode {opcode.name}")
+        if opcode.name == "LONG_BINPUT" and int(argument or 0) > _LARGEST_MEMO_INDEX:
             raise pickle.UnpicklingError("an index that would need much memory")
 
 
@@ -127,14 +127,17 @@ def _image_rows(where: str, array: Any, count: int, pixels: int) -> NDArray[np.u
             and len(content) == count * pixels
         ):
             return np.frombuffer(content, dtype=np.uint8).reshape(count, pixels)
-    raise InputError(f"{where} must hold the bytes of {count:,} images of {pixels:,} values.")
+    raise InputError(f"{where} must contain the bytes of {count:,} images of {pixels:,} values.")
 
 
-def _label_bytes(where: str, labels: Any, count: int) -> NDArray[np.uint8]:
-    if not isinstance(labels, list) or len(labels) != count:
-        raise InputError(f"{where} must hold a list of {count:,} labels.")
-    if not all(type(label) is int and 0 <= label < 256 for label in labels):
-        raise InputError(f"{where} must hold labels that are whole numbers from 0 to 255.")
+def label_bytes(where: str, labels: Any, count: int) -> NDArray[np.uint8]:
+    """Return a list of `count` labels as an array of bytes."""
+    if (
+        not isinstance(labels, list)
+        or len(labels) != count
+        or not all(type(label) is int and 0 <= label < 256 for label in labels)
+    ):
+        raise InputError(f"{where} must contain a list of {count:,} labels from 0 to 255.")
     return np.array(labels, dtype=np.uint8)
 
 

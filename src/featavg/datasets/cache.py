@@ -1,7 +1,7 @@
-"""The cache: one file for each data set, the canonical form and nothing else.
+"""The cache: one file for each data set, which contains its canonical form.
 
-There is no header to trust: the size and the SHA-256 of the whole file are known beforehand. It
-appears by renaming, so two processes that write it at once leave one whole file.
+The size and the SHA-256 of the file are known in advance. It is written atomically, so that two
+processes that write it at the same time leave one complete file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +26,14 @@ _ABANDONED_AFTER = 24 * 3600.0  # seconds
 
 
 def cache_folder(kind: str = "datasets") -> Path:
-    """Return the folder of the data sets, or of models, attacks or embeddings.
+    """Return the cache folder of the data sets, or of models, attacks or embeddings.
 
-    It is in ``$FEATAVG_CACHE``, or else in ``featavg`` in ``$XDG_CACHE_HOME`` or ``~/.cache``.
+    It is in ``$FEATAVG_CACHE``, otherwise in ``featavg`` in ``$XDG_CACHE_HOME`` or ``~/.cache``.
     """
     if own := os.environ.get("FEATAVG_CACHE"):
         return Path(own).absolute() / kind
     shared = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(shared):  # noqa: PTH117 - a relative one must be ignored, says the standard
+    if os.path.isabs(shared):  # noqa: PTH117 - the standard says that a relative one is ignored
         return Path(shared) / "featavg" / kind
     try:
         return Path.home() / ".cache" / "featavg" / kind
@@ -44,36 +44,36 @@ def cache_folder(kind: str = "datasets") -> Path:
 
 
 def cache_path(dataset: Dataset) -> Path:
-    """Return where a data set is, or would be."""
+    """Return the path of the cached file of a data set."""
     return cache_folder() / f"{dataset.name}.bin"
 
 
 def read_cached(dataset: Dataset) -> Bytes | None:
-    """Return the canonical form, or None if it is not there; refuse it if a byte is wrong."""
+    """Return the cached canonical form, or None if there is none; refuse a corrupt file."""
     path = cache_path(dataset)
-    if not path.exists():
-        return None
-    content = read_at_most(path, dataset.size)
     try:
-        check(str(path), content, dataset.size, sha256=dataset.sha256)
+        content = read_at_most(path, dataset.size)
+        check(str(path), content, dataset.size, dataset.sha256)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except InputError as error:
         raise InputError(f"{error} 'featavg data get {dataset.name}' replaces it.") from None
     return np.frombuffer(content, dtype=np.uint8)
 
 
 def write_cached(dataset: Dataset, canonical: Bytes) -> Path:
-    """Write the canonical form and return where."""
+    """Write the canonical form and return its path."""
     path = cache_path(dataset)
-    with _explained(path):
+    with explained_write_errors(path):
         write_atomically(path, canonical.data)
     return path
 
 
 @contextmanager
 def scratch_folder(needed: int) -> Iterator[Path]:
-    """Make a folder beside the cached files, with room for `needed` bytes, and remove it after."""
+    """Create a temporary folder beside the cached files, with `needed` free bytes."""
     folder = cache_folder()
-    with _explained(folder):
+    with explained_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(folder)
         free = shutil.disk_usage(folder).free
@@ -90,22 +90,20 @@ def scratch_folder(needed: int) -> Iterator[Path]:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove what processes that were killed have left behind, a day later."""
+    """Remove temporary files of killed processes that are more than a day old."""
     for path in folder.glob(".*"):
-        try:
+        with suppress(OSError):
             if time.time() - path.lstat().st_mtime < _ABANDONED_AFTER:
                 continue
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
-        except OSError:
-            continue
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Say of a write that fails where it was to go, and what can be done."""
+def explained_write_errors(path: Path) -> Iterator[None]:
+    """Turn a failed write into an `InputError` that names the path and the variable to set."""
     try:
         yield
     except OSError as error:

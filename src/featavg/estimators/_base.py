@@ -1,4 +1,4 @@
-"""What the two estimators share."""
+"""The base class of the estimators."""
 
 from __future__ import annotations
 
@@ -28,16 +28,6 @@ from featavg.estimators.scaling import Scaling
 class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A two-layer network as a scikit-learn classifier, with a certified radius."""
 
-    # set by the constructors of the subclasses
-    width: int
-    robustness: float
-    learning_rate: float | str
-    max_iter: int
-    validation_fraction: float
-    init_scale: float
-    random_state: Any
-
-    # set by fit
     classes_: NDArray[Any]
     head_: Head
     scaling_: Scaling
@@ -46,12 +36,31 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     learning_rate_: float
     n_features_in_: int
 
+    def __init__(
+        self,
+        width: int = 5,
+        *,
+        robustness: float = 1.0,
+        learning_rate: float | str = "auto",
+        max_iter: int = 300,
+        validation_fraction: float = 0.2,
+        init_scale: float = 1e-5,
+        random_state: Any = None,
+    ) -> None:
+        self.width = width
+        self.robustness = robustness
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.validation_fraction = validation_fraction
+        self.init_scale = init_scale
+        self.random_state = random_state
+
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
         """Fit the classifier."""
 
     def _checked(self, X: Any, y: Any) -> tuple[FloatArray, IntArray, np.random.Generator]:
-        """Return scaled points, their classes as numbers, and the source of randomness."""
+        """Return scaled points, their classes as integers, and a random generator."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -66,7 +75,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return points, codes.astype(np.int64), np.random.default_rng(int(seed))
 
     def _plan(self) -> Plan:
-        """Return how to train, from the parameters."""
+        """Return the checked parameters of training."""
         rate = self.learning_rate
         if isinstance(rate, str):
             checks.choice("learning_rate", rate, ("auto",))
@@ -82,7 +91,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"validation_fraction must be below 1; got {fraction!r}.")
         return fraction
 
-    def _keep(self, fitted: Fitted) -> None:
+    def _set_fitted(self, fitted: Fitted) -> None:
         self.head_, self.frontier_ = fitted.head, fitted.frontier
         self.n_iter_, self.learning_rate_ = fitted.steps, fitted.learning_rate
 
@@ -92,10 +101,10 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.scaling_.apply(points)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Return what decides.
+        """Return the decision function.
 
-        Of two classes one number for each point, positive for the second class; of more, one for
-        each class, of which the largest decides.
+        With two classes it is one number for each point, positive for the second class; with more
+        classes it is one number for each point and class, and the largest decides.
         """
         points = self._scaled(X)
         return self.head_.decision(points)
@@ -113,17 +122,17 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_radius(self, X: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
         """Return the certified L2 radius of each prediction, in the units of X.
 
-        No perturbation of a smaller norm changes what `predict` returns. The radius is exact (a
-        perturbation that is longer by however little does change it), but for the readout
-        "probability", for which it is a lower bound.
+        No perturbation of a smaller norm changes the prediction. The radius is exact (there are
+        perturbations of any larger norm that do change it), except for the readout "probability",
+        where it is a lower bound.
 
         Parameters
         ----------
         X : array of shape (points, features)
             The points.
         n_jobs : int, optional
-            The number of processes, -1 for one on each core; by default that many where the work
-            is worth it.
+            The number of processes, -1 for one on each core; by default one on each core if there
+            is enough work.
         """
         points = self._scaled(X)
         predicted = self.head_.predict(points)

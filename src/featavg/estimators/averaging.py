@@ -1,4 +1,4 @@
-"""The coarse-label network as an estimator."""
+"""The network trained on coarse labels as an estimator."""
 
 from __future__ import annotations
 
@@ -18,43 +18,42 @@ class AveragingClassifier(HeadClassifier):
     Paper: Section 3.2; more than two classes, and when to stop, are extensions.
 
     Trained by full-batch gradient descent from tiny weights, it learns averages of the features of
-    each class, which costs robustness: the baseline that `DecoupledClassifier` is better than.
+    each class, which costs robustness. It is the baseline for `DecoupledClassifier`.
 
     Parameters
     ----------
     width : int
-        m, neurons for each class.
+        m, the number of neurons for each class.
     robustness : float
-        Where to stop. Training longer raises accuracy a little and lowers the radius a lot; `fit`
-        records both on held-out points and stops at the largest median radius whose accuracy is
-        within this many standard errors of the best. 0 is the most accurate.
+        Controls early stopping. Longer training raises the accuracy a little and lowers the radius
+        a lot; `fit` measures both on held-out points and stops at the largest median radius whose
+        accuracy is within this many standard errors of the best. 0 is the most accurate.
     learning_rate : float or "auto"
-        "auto" takes 1/L, L being the largest curvature, from the Gram matrix; see
-        `featavg.stable_learning_rate`.
+        "auto" uses 1/L, where L is the largest curvature, see `featavg.stable_learning_rate`.
     max_iter : int
-        The most gradient steps.
+        The maximum number of gradient steps.
     validation_fraction : float
-        The share of each class that is held out while looking for where to stop. Then the network
-        is trained on everything up to there.
+        The share of each class that is held out to choose the number of steps. Then the network is
+        trained on all points for this number of steps.
     init_scale : float
-        The standard deviation of initial weights and biases.
+        The standard deviation of the initial weights and biases.
     random_state : int, RandomState or None
-        The source of randomness.
+        Controls the initial weights, the held-out points and the search for subclasses.
 
     Attributes
     ----------
     classes_ : array
         The class labels.
     frontier_ : Frontier
-        Steps, accuracy and median radius along training.
+        Steps, accuracy and median radius during training.
     head_ : Head
         The network and its readout, for points scaled by `scaling_`.
     scaling_ : Scaling
-        The mean that is subtracted and the one factor; the network's weights belong to such points.
+        The shift and the factor by which points are scaled before they enter the network.
     n_iter_, learning_rate_ : int, float
-        The gradient steps taken, and their learning rate.
+        The number of gradient steps, and their learning rate.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in all estimators of scikit-learn.
 
     Examples
     --------
@@ -66,25 +65,6 @@ class AveragingClassifier(HeadClassifier):
     >>> model.score(test.x, test.y), bool(np.median(model.predict_radius(test.x)) < 13)
     (1.0, True)
     """
-
-    def __init__(
-        self,
-        width: int = 5,
-        *,
-        robustness: float = 1.0,
-        learning_rate: float | str = "auto",
-        max_iter: int = 300,
-        validation_fraction: float = 0.2,
-        init_scale: float = 1e-5,
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.robustness = robustness
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.validation_fraction = validation_fraction
-        self.init_scale = init_scale
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> AveragingClassifier:
         """Train on points and their classes.
@@ -109,5 +89,5 @@ class AveragingClassifier(HeadClassifier):
             inner_split(codes, fraction, halves),
             self.scaling_,
         )
-        self._keep(fit_head(task, plan, rng=halves))
+        self._set_fitted(fit_head(task, plan, rng=halves))
         return self

@@ -1,4 +1,4 @@
-"""How many subclasses to train on: those that are there, or more if that is more robust."""
+"""Choosing the number of subclasses: the stable ones, or more if that is more robust."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from featavg.estimators.fitting import Plan, Split
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.subclasses import Subclasses, SubclassSearch
 
-# By how much more subclasses have to be more robust to be taken.
-GAIN = 1.05
-# Each subclass has to have this many points, on average.
+# A larger number of subclasses must raise the radius by more than this factor.
+_GAIN = 1.05
+# The minimum number of points of a subclass, on average.
 _FEWEST_POINTS = 10
-# A short look is enough to tell which number is better.
+# Short training on few points is enough to compare numbers of subclasses.
 _STEPS = 58
 _POINTS = 2000
-# From this prediction strength on, clusters are so clear that nothing else is tried.
+# At this prediction strength clusters are so clear that no larger number is tried.
 _CLEAR = 0.95
 
-Look = Callable[[Subclasses, Split, Plan], Frontier]
+FrontierMeasure = Callable[[Subclasses, Split, Plan], Frontier]
 
 
 def choose_subclasses(
@@ -30,7 +30,7 @@ def choose_subclasses(
     codes: IntArray,
     split: Split,
     classes: Any,
-    look: Look,
+    measure: FrontierMeasure,
     *,
     plan: Plan,
     largest: int,
@@ -38,32 +38,32 @@ def choose_subclasses(
 ) -> Subclasses:
     """Choose the number of subclasses of each class, and find them.
 
-    First the numbers that the points themselves speak for, see `cluster`; where all classes
-    have subclasses with a prediction strength of 0.95, that is all. Real classes are often no clear
-    clusters and yet a network of more subclasses is more robust, so there larger numbers,
-    the same for all classes (half of `largest` and all of it), are tried too: each is
-    trained on for a little while, and the smallest is taken whose median radius on the held-out
-    points, where accuracy is within half of `robustness` standard errors of the best, is within 5 %
-    of the largest. (Half, because accuracy has still to pay for where training is stopped.)
+    The first candidate are the numbers found by `cluster`, and they are used if all classes have
+    subclasses with a prediction strength of 0.95. Real classes often have no clear clusters, and
+    yet a network of more subclasses is more robust. So larger numbers, the same for all classes
+    (half of `largest` and all of it), are candidates too: a network is trained briefly for each,
+    and the smallest is chosen whose median radius on the held-out points, where the accuracy is
+    within half of `robustness` standard errors of the best, is within 5 % of the largest. (Half,
+    because early stopping costs accuracy as well.)
     """
     search = SubclassSearch(x, codes, split.train, classes, rng=rng)
     first = search.find(largest=largest)
     if not split.held_out or _is_clear(first):
         return first
     fewest = int(np.bincount(codes[split.train]).min()) // _FEWEST_POINTS
-    spoken = len(first.class_of) / len(classes)
-    tried = [m for m in sorted({largest // 2, largest}) if spoken < m <= fewest]
+    average = len(first.class_of) / len(classes)
+    tried = [m for m in sorted({largest // 2, largest}) if average < m <= fewest]
     candidates = [first, *(search.find(m) for m in tried)]
     if len(candidates) == 1:
         return first
     short = Plan(plan.learning_rate, min(plan.max_iter, _STEPS), plan.robustness)
-    frontiers = [look(found, _fewer(split, found, rng), short) for found in candidates]
+    frontiers = [measure(found, _fewer(split, found, rng), short) for found in candidates]
     chosen = candidates[smallest_robust(frontiers, plan.robustness / 2)]
     return Subclasses(chosen.counts, chosen.labels, chosen.class_of, chosen.names, first.strength)
 
 
 def _is_clear(found: Subclasses) -> bool:
-    """Return whether every class has subclasses that nobody can doubt."""
+    """Return whether every class has several clear subclasses."""
     return all(
         number > 1 and found.strength[name][number - 1] >= _CLEAR
         for name, number in found.counts.items()
@@ -71,7 +71,7 @@ def _is_clear(found: Subclasses) -> bool:
 
 
 def smallest_robust(frontiers: Sequence[Frontier], robustness: float) -> int:
-    """Return the first of the frontiers that is nearly as robust as the best, at equal accuracy.
+    """Return the index of the first frontier that is nearly as robust as the best one.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def smallest_robust(frontiers: Sequence[Frontier], robustness: float) -> int:
         max((r for a, r in zip(f.accuracy, f.radius, strict=True) if a >= lowest), default=-np.inf)
         for f in frontiers
     ]
-    return int(np.flatnonzero(np.array(radii) >= max(radii) / GAIN)[0])
+    return int(np.flatnonzero(np.array(radii) >= max(radii) / _GAIN)[0])
 
 
 def _fewer(split: Split, found: Subclasses, rng: np.random.Generator) -> Split:

@@ -1,4 +1,4 @@
-"""The fine-label network as an estimator."""
+"""The network trained on fine labels as an estimator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from featavg.arrays import FloatArray, IntArray
 from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.estimators._base import HeadClassifier
-from featavg.estimators.choice import Look, choose_subclasses
+from featavg.estimators.choice import FrontierMeasure, choose_subclasses
 from featavg.estimators.fitting import Plan, Split, Task, fit_head, inner_split, measure_frontier
 from featavg.estimators.heads import Head, fine_head
 from featavg.estimators.subclasses import Subclasses, SubclassSearch, given_subclasses
@@ -26,31 +26,31 @@ class DecoupledClassifier(HeadClassifier):
 
     Paper: Section 4.2; finding subclasses, more than two classes, and when to stop are extensions.
 
-    It is trained to tell subclasses apart and predicts classes. So it learns features one by one,
-    and is more robust than `AveragingClassifier`: by :math:`\sqrt p` for two classes of p
-    subclasses each with orthogonal means (:math:`\sqrt{k/2}` in the paper, which counts both).
+    It is trained to distinguish subclasses and predicts classes. So it learns features one by one
+    and is more robust than `AveragingClassifier`, by a factor of :math:`\sqrt p` for two classes of
+    p subclasses each with orthogonal means (:math:`\sqrt{k/2}` in the paper, with k = 2p).
 
     Parameters
     ----------
     subclasses : "auto", int or mapping
-        How many subclasses to find in each class, for all or by class label, where `fit` is not
-        given any. "auto" takes the largest number that is found again in both halves of the
-        points, or a larger one if that is more robust on held-out points, see
+        The number of subclasses to find in each class, or in each class by its label, if `fit` gets
+        no subclasses. "auto" uses the largest number that is stable under halving the points, or a
+        larger one if that is more robust on held-out points, see
         `featavg.estimators.choice.choose_subclasses`.
     readout : {"argmax", "probability"}
-        Whether the subclass of the largest output decides (its radius is exact), or the sum of the
-        probabilities of the subclasses of each class (its radius is a lower bound).
+        Whether the subclass with the largest output decides (the radius is exact), or the sum of
+        the probabilities of the subclasses of each class (the radius is a lower bound).
     width : int
-        h, neurons for each subclass.
+        h, the number of neurons for each subclass.
     max_subclasses : int
-        The most subclasses of a class that "auto" considers.
+        The maximum number of subclasses of a class that "auto" considers.
     robustness, learning_rate, max_iter, validation_fraction, init_scale, random_state
         As in `AveragingClassifier`.
 
     Attributes
     ----------
     subclasses_ : Subclasses
-        How many there are, which one each training point is in, and how clearly they were found.
+        The number of subclasses, the subclass of each training point, and the prediction strengths.
     classes_, frontier_, head_, scaling_, n_iter_, learning_rate_, n_features_in_, feature_names_in_
         As in `AveragingClassifier`.
 
@@ -61,7 +61,7 @@ class DecoupledClassifier(HeadClassifier):
     >>> train = MultiCluster(clusters=6, dim=600).sample(300, rng=rng)
     >>> test = train.fresh(100, rng=rng)
     >>> model = DecoupledClassifier(random_state=0).fit(train.x, train.y)
-    >>> model.subclasses_                                       # nobody told it
+    >>> model.subclasses_                                       # found without fine labels
     Subclasses(3 + 3, found)
     >>> model.score(test.x, test.y), bool(np.median(model.predict_radius(test.x)) > 15)
     (1.0, True)
@@ -83,19 +83,21 @@ class DecoupledClassifier(HeadClassifier):
         init_scale: float = 1e-5,
         random_state: Any = None,
     ) -> None:
+        super().__init__(
+            width,
+            robustness=robustness,
+            learning_rate=learning_rate,
+            max_iter=max_iter,
+            validation_fraction=validation_fraction,
+            init_scale=init_scale,
+            random_state=random_state,
+        )
         self.subclasses = subclasses
         self.readout = readout
-        self.width = width
         self.max_subclasses = max_subclasses
-        self.robustness = robustness
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.validation_fraction = validation_fraction
-        self.init_scale = init_scale
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, subclass: Any = None) -> DecoupledClassifier:
-        """Train on points and their classes, and subclasses if they are known.
+        """Train on points, their classes, and their subclasses if they are known.
 
         Parameters
         ----------
@@ -104,7 +106,7 @@ class DecoupledClassifier(HeadClassifier):
         y : array of shape (points,)
             Their classes.
         subclass : array of shape (points,), optional
-            Their subclasses; found if not given. A name that occurs in two classes is two
+            Their subclasses; found if not given. The same name in two classes denotes two
             subclasses.
         """
         width = checks.count("width", self.width)
@@ -112,7 +114,7 @@ class DecoupledClassifier(HeadClassifier):
         readout = checks.choice("readout", self.readout, READOUTS)
         plan, fraction = self._plan(), self._fraction()
         points, codes, rng = self._checked(X, y)
-        weights, halves, looking = rng.spawn(3)
+        weights, halves, searching = rng.spawn(3)
 
         def task(found: Subclasses, split: Split) -> Task:
             def new_head(sample: Sample) -> Head:
@@ -133,9 +135,9 @@ class DecoupledClassifier(HeadClassifier):
                 split,
                 lambda found, part, short: measure_frontier(task(found, part), short, rng=halves),
                 plan,
-                looking,
+                searching,
             )
-        self._keep(fit_head(task(self.subclasses_, split), plan, rng=halves))
+        self._set_fitted(fit_head(task(self.subclasses_, split), plan, rng=halves))
         return self
 
     def _find(
@@ -143,15 +145,15 @@ class DecoupledClassifier(HeadClassifier):
         points: FloatArray,
         codes: IntArray,
         split: Split,
-        look: Look,
+        measure: FrontierMeasure,
         plan: Plan,
         rng: np.random.Generator,
     ) -> Subclasses:
-        """Find subclasses as `subclasses` says."""
+        """Find subclasses according to the parameter `subclasses`."""
         largest = checks.count("max_subclasses", self.max_subclasses)
         if isinstance(self.subclasses, str) and self.subclasses == "auto":
             return choose_subclasses(
-                points, codes, split, self.classes_, look, plan=plan, largest=largest, rng=rng
+                points, codes, split, self.classes_, measure, plan=plan, largest=largest, rng=rng
             )
         search = SubclassSearch(points, codes, split.train, self.classes_, rng=rng)
         return search.find(self.subclasses, largest=largest)
@@ -163,7 +165,7 @@ class DecoupledClassifier(HeadClassifier):
 
 
 def _names(subclass: Any, X: Any) -> Any:
-    """Return subclass names as a vector, one for each point and none of them missing."""
+    """Return the name of the subclass of each point, none of them missing."""
     names = column_or_1d(subclass)
     check_consistent_length(X, names)
     missing = names.dtype.kind == "f" and not np.isfinite(names).all()

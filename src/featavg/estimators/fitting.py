@@ -1,4 +1,4 @@
-"""Training a head on a feature matrix: inner split, frontier, stop, and training on everything."""
+"""Fitting a head: inner split, frontier, early stopping, and training on all points."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from featavg.estimators.heads import Head
 from featavg.estimators.scaling import Scaling
 from featavg.training.learning_rate import stable_learning_rate
 
-# A group with fewer points than this keeps them all for training.
+# Groups with fewer points than this are not split.
 _SMALLEST_GROUP = 5
-# More held-out points than this cost more than they tell.
+# The maximum number of held-out points; more would cost time and change little.
 _MOST_HELD_OUT = 2000
-# From so many training points on, training again with the held-out ones would change little.
+# With this many training points, training again with the held-out ones would change little.
 _MANY_POINTS = 8000
-# With fewer points than this held out, accuracy says too little.
+# The minimum number of held-out points for a useful accuracy.
 _FEWEST_HELD_OUT = 10
-# Searches for the frontier are cut short: what is proved by then is a bound all the same.
+# Searches for the frontier stop early; what is proved until then is still a lower bound.
 _FRONTIER_NODES = 200
 # Exact searches need no attack to start from; the bound of the probability readout does.
 _FRONTIER_ATTACK = {"argmax": 0, "probability": 20}
-# Training ends when twice the steps (two checkpoints) gain less than half a standard error of
-# accuracy, but not before so many steps; where nothing is left to gain, before that.
+# Training stops when doubling the steps (two checkpoints) gains less than half a standard error of
+# accuracy, but not before the minimum number of steps, which is smaller if the accuracy is 1.
 _PATIENCE = 2
 _GAIN = 0.5
 _FEWEST_STEPS = 100
@@ -40,7 +40,7 @@ NewHead = Callable[[Sample], Head]
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train: see the parameters of the estimators."""
+    """The parameters of training, see those of the estimators."""
 
     learning_rate: float | None = None
     max_iter: int = 300
@@ -50,7 +50,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Which points to train on while looking for where to stop, and which to look at."""
+    """Indices of the points for training and for validation before the final fit."""
 
     train: IntArray
     check: IntArray
@@ -59,7 +59,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A trained head, and how it came about."""
+    """A trained head and the history of its training."""
 
     head: Head
     frontier: Frontier
@@ -68,10 +68,10 @@ class Fitted:
 
 
 def inner_split(groups: IntArray, fraction: float, rng: np.random.Generator) -> Split:
-    """Hold out a share of each group of points, two thousand points at most.
+    """Hold out a share of each group of points, at most two thousand points in total.
 
-    Small groups keep all of theirs for training; if that leaves too little to look at, the
-    training points themselves are looked at.
+    Small groups are not split; if too few points are held out, all points are used for both
+    training and validation.
     """
     everything = np.arange(len(groups))
     fraction = min(fraction, _MOST_HELD_OUT / len(groups))
@@ -88,22 +88,22 @@ def inner_split(groups: IntArray, fraction: float, rng: np.random.Generator) -> 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Scaled points, what to learn of them, and what to measure.
+    """The data of a fit.
 
     Attributes
     ----------
     x : array of shape (points, coordinates)
         Scaled points.
     fine : array of shape (points,)
-        What the network learns: subclasses, or classes, from 0 on.
+        The labels the network is trained on: subclasses or classes, from 0.
     class_of : array of shape (subclasses,)
-        The class of each.
+        The class of each subclass.
     new_head : callable
         Draws a head for a sample.
     split : Split
-        Which points to train on and which to look at; each subclass is among the first.
+        The points for training, which contain each subclass, and for validation.
     scaling : Scaling
-        How to convert radii.
+        Converts radii to the units of the input.
     """
 
     x: FloatArray
@@ -115,13 +115,13 @@ class Task:
 
 
 def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fitted:
-    """Train a head: find where to stop, then train on all points up to there.
+    """Choose the number of steps on held-out points, then train on all points.
 
-    With thousands of training points the network that was found is taken as it is. `rng` draws the
-    points whose radii are computed on the way.
+    With thousands of training points the second training is skipped. `rng` draws the points whose
+    radii are measured during training.
     """
-    start, part, rate = _begin(task, plan)
-    frontier, heads = _walk(task, start, part, rate, plan, rng)
+    start, part, rate = _start(task, plan)
+    frontier, heads = _measure_path(task, start, part, rate, plan, rng)
     if _is_rising(frontier):
         warnings.warn(
             f"Maximum iterations ({plan.max_iter}) reached and accuracy was still rising. "
@@ -138,12 +138,12 @@ def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fitted:
 
 
 def measure_frontier(task: Task, plan: Plan, *, rng: np.random.Generator) -> Frontier:
-    """Train on the training part of the points and measure on the others, and that is all."""
-    start, part, rate = _begin(task, plan)
-    return _walk(task, start, part, rate, plan, rng)[0]
+    """Train on the training points and measure the frontier on the others."""
+    start, part, rate = _start(task, plan)
+    return _measure_path(task, start, part, rate, plan, rng)[0]
 
 
-def _begin(task: Task, plan: Plan) -> tuple[Head, Sample, float]:
+def _start(task: Task, plan: Plan) -> tuple[Head, Sample, float]:
     train = task.split.train
     part = sample_of(task.x[train], task.fine[train], task.class_of)
     start = task.new_head(part)
@@ -156,10 +156,10 @@ def sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:
     return Sample.from_points(x, fine, positive=[int(j) for j in np.flatnonzero(class_of == 1)])
 
 
-def _walk(
+def _measure_path(
     task: Task, start: Head, part: Sample, rate: float, plan: Plan, rng: np.random.Generator
 ) -> tuple[Frontier, list[Head]]:
-    """Train until accuracy no longer improves, and measure on the way."""
+    """Train until the accuracy no longer improves, and measure along the way."""
     check = task.x[task.split.check].astype(np.float64)
     right = task.class_of[task.fine[task.split.check]]
     some = np.sort(rng.permutation(len(check))[: plan.radius_points])
@@ -169,7 +169,7 @@ def _walk(
     for step, net in training_path(start.net, part, learning_rate=rate, steps=grid):
         head = start.with_net(net)
         heads.append(head)
-        radii = head.quick_radii(
+        radii = head.lower_radii(
             check[some],
             right[some],
             max_nodes=_FRONTIER_NODES,
@@ -192,7 +192,7 @@ def _walk(
 
 
 def _is_rising(frontier: Frontier) -> bool:
-    """Return whether accuracy can be expected to rise further."""
+    """Return whether the accuracy is expected to rise further."""
     best = float(frontier.accuracy.max())
     fewest = _FEWEST_STEPS_IF_PERFECT if best == 1 else _FEWEST_STEPS
     if frontier.steps[-1] < fewest or len(frontier.steps) <= _PATIENCE:

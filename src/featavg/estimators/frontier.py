@@ -1,4 +1,4 @@
-"""Accuracy and robustness along training, and where on this frontier to stop."""
+"""The frontier: accuracy and robustness during training, and when to stop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GROWTH = 1.5
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    r"""What was measured along training, on points that training did not see.
+    r"""Accuracy and median radius during training, on held-out points.
 
     Paper: none, an extension.
 
@@ -26,16 +26,16 @@ class Frontier:
     steps : array of shape (times,)
         Gradient steps.
     accuracy : array of shape (times,)
-        The share of points that are decided right.
+        The accuracy at these times.
     radius : array of shape (times,)
-        The median certified radius, 0 counting for points that are decided wrong, in the units of
-        the input (a lower bound, see `featavg.estimators.heads.Head.quick_radii`).
+        The median certified radius, with 0 for misclassified points, in the units of the input (a
+        lower bound, see `featavg.estimators.heads.Head.lower_radii`).
     points, radius_points : int
-        How many points the accuracy and the radius are of.
+        The numbers of points on which accuracy and radius are measured.
     held_out : bool
-        Whether these points were kept out of training; with very few points they are not.
+        Whether these points were held out of training; if there are very few points, they are not.
     chosen : int
-        Which of the times was taken.
+        The index of the chosen time.
 
     Examples
     --------
@@ -58,9 +58,9 @@ class Frontier:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the best accuracy, counting one more point right and one wrong.
+        """The standard error of the best accuracy, with one correct and one wrong point added.
 
-        Without these an accuracy of 1 would have none.
+        Without these it would be 0 for an accuracy of 1.
         """
         best = (float(self.accuracy.max()) * self.points + 1) / (self.points + 2)
         return float(np.sqrt(best * (1 - best) / self.points))
@@ -71,14 +71,14 @@ class Frontier:
 
     @property
     def chosen(self) -> int:
-        """Which of the times was taken."""
+        """The index of the chosen time."""
         return self.best(self.robustness)
 
     def best(self, robustness: float = 1.0) -> int:
-        """Return the time of the largest radius among those that are accurate enough.
+        """Return the index of the largest radius among the times that are accurate enough.
 
-        Accurate enough is an accuracy within `robustness` standard errors of the best. Of equal
-        radii the more accurate time is taken, then the earlier one.
+        A time is accurate enough if its accuracy is within `robustness` standard errors of the
+        best. Ties are broken by accuracy, then by the number of steps.
         """
         enough = np.flatnonzero(self.accuracy >= self.lowest_accuracy(robustness))
         order = np.lexsort((self.steps[enough], -self.accuracy[enough], -self.radius[enough]))
@@ -94,7 +94,7 @@ class Frontier:
 
 
 def checkpoint_steps(max_iter: int) -> IntArray:
-    """Return the steps at which training is looked at, even in log-time.
+    """Return the steps at which training is measured, evenly spaced in log time.
 
     Examples
     --------
@@ -109,10 +109,7 @@ def checkpoint_steps(max_iter: int) -> IntArray:
 def training_path(
     net: TwoLayerNet, sample: Sample, *, learning_rate: float, steps: IntArray
 ) -> Iterator[tuple[int, TwoLayerNet]]:
-    """Train, and yield the network at each of the given steps as training reaches it.
-
-    Whoever has seen enough stops asking, and training ends.
-    """
+    """Train, and yield the network at each of the given steps; training is lazy."""
     method = cheaper_method(net, sample, float(steps[-1]))
     done = 0
     for goal in steps:

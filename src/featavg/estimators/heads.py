@@ -1,4 +1,4 @@
-"""Networks read out as classifiers of coarse classes, with the radius of every decision."""
+"""Heads: networks as classifiers of coarse classes, with certified radii."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_NODES = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    r"""A network and the class that each of its groups of neurons speaks for.
+    r"""A network and the class of each of its groups of neurons.
 
     Paper: Section 3.2 (a `BinaryNet` for two classes) and Section 4.2 (a `MultiClassNet` whose
     classes are subclasses); more than two coarse classes are an extension.
@@ -31,14 +31,14 @@ class Head:
               D_c = \log \sum_{j \in c} e^{f_j} \quad\text{(probability)}
 
     and the largest decides. The probabilities are the softmax of these values. Of two classes the
-    second wins where :math:`D_1 - D_0 > 0`; a `BinaryNet` gives this difference itself.
+    second wins where :math:`D_1 - D_0 > 0`; the output of a `BinaryNet` is this difference.
 
     Attributes
     ----------
     net : BinaryNet or MultiClassNet
-        The network; of a `BinaryNet` the positive side is class 1.
+        The network; the positive side of a `BinaryNet` is class 1.
     class_of : array of shape (groups,)
-        The class, from 0 on, of each group.
+        The class, from 0, of each group.
     """
 
     net: TwoLayerNet
@@ -101,9 +101,8 @@ class Head:
     ) -> FloatArray:
         """Return certified radii: no smaller perturbation takes a point out of its given class.
 
-        Exact for a `BinaryNet` and the argmax readout (unless a search is given up after
-        `max_nodes`), a lower bound for the probability readout; 0 where a point is not decided for
-        its class in the first place.
+        Exact for a `BinaryNet` and the argmax readout (unless a search stops at `max_nodes`), a
+        lower bound for the probability readout; 0 where the point is misclassified.
         """
         radii = np.zeros(len(x))
         for c in np.unique(classes):
@@ -122,18 +121,18 @@ class Head:
             radii[own] = np.min([bound.lower for bound in bounds], axis=0)
         return radii
 
-    def quick_radii(
+    def lower_radii(
         self, x: FloatArray, classes: IntArray, *, max_nodes: int, attack_steps: int
     ) -> FloatArray:
-        r"""Return certified radii that may be smaller than those of `radii`, in less time.
+        r"""Return lower bounds of `radii` in less time.
 
-        With one neuron a group and the argmax readout, a point leaves its class only where some
-        opposing pre-activation :math:`u_l` or 0 reaches every own :math:`u_j`, so
+        With one neuron for each group and the argmax readout, a point leaves its class only where
+        some opposing pre-activation :math:`u_l` or 0 reaches every own :math:`u_j`, so
 
         .. math:: \min_l \max_j \min\Big(\frac{z_j - z_l}{\|w_j - w_l\|},
                   \frac{z_j}{\|w_j\|}\Big)
 
-        is a lower bound, and near. Elsewhere these are the radii.
+        is a lower bound, and a tight one. Otherwise the result is that of `radii`.
         """
         net = self.net
         one_neuron_a_group = len(net.weights) == len(net.second_layer)
@@ -147,18 +146,18 @@ class Head:
             at = classes == c
             own, other = self.class_of == c, self.class_of != c
             ahead = z[own][:, None, at] - z[other][None][:, :, at]
-            apart = _or_smallest(between[np.ix_(own, other)])
-            to_silence = z[own][:, at] / _or_smallest(norms[own])[:, None]
+            apart = _nonzero(between[np.ix_(own, other)])
+            to_silence = z[own][:, at] / _nonzero(norms[own])[:, None]
             reach = np.minimum(ahead / apart[:, :, None], to_silence[:, None])
             radii[at] = np.maximum(reach.max(axis=0).min(axis=0), 0)
         return radii
 
     def _contests(self, c: int) -> list[tuple[TwoLayerNet, int]]:
-        """Return binary networks, and the label of class c, that all have to stay as they are.
+        """Return binary networks and the label of class c; c wins where it wins all of them.
 
-        Of two classes there is one. For the argmax readout it is also one: the class against all
-        others. For the probability readout a class may win with less than half of it, so it is the
-        class against each of the others.
+        For two classes there is one network, and also for the argmax readout: the class against
+        all others. With the probability readout a class may win with a probability below 1/2, so
+        there is one network for each other class.
         """
         net = self.net
         if net.has_one_output:
@@ -177,14 +176,14 @@ class Head:
 
 
 def decided(decision: FloatArray) -> IntArray:
-    """Return the class that a decision is for."""
+    """Return the predicted class of each decision."""
     if decision.ndim == 1:
         return (decision > 0).astype(np.int64)
     return decision.argmax(axis=1)
 
 
-def _or_smallest(norms: FloatArray) -> FloatArray:
-    """Return norms to divide by: the smallest number instead of 0."""
+def _nonzero(norms: FloatArray) -> FloatArray:
+    """Return norms with 0 replaced by the smallest positive number, to divide by."""
     return np.maximum(norms, np.finfo(np.float64).tiny)
 
 
@@ -193,7 +192,7 @@ def _listed(which: BoolArray) -> list[int]:
 
 
 def coarse_head(sample: Sample, *, width: int, scale: float, rng: np.random.Generator) -> Head:
-    """Draw the coarse-label head of a sample whose clusters are the classes.
+    """Draw the initial head for coarse labels; the clusters of the sample are the classes.
 
     Paper: Section 3.2 for two classes. More classes get `width` neurons each (an extension).
     """
@@ -201,7 +200,7 @@ def coarse_head(sample: Sample, *, width: int, scale: float, rng: np.random.Gene
     class_of = np.arange(classes)
     if classes == 2:
         net = BinaryNet.init(sample, width=width, weight_scale=scale, bias_scale=scale, rng=rng)
-        return Head(_awake(net, sample, np.where(net.neuron_signs > 0, 1, 0)), class_of)
+        return Head(_activated(net, sample, np.where(net.neuron_signs > 0, 1, 0)), class_of)
     return fine_head(sample, class_of, width=width, scale=scale, readout="argmax", rng=rng)
 
 
@@ -214,24 +213,24 @@ def fine_head(
     readout: str,
     rng: np.random.Generator,
 ) -> Head:
-    """Draw the fine-label head of a sample whose clusters are the subclasses.
+    """Draw the initial head for fine labels; the clusters of the sample are the subclasses.
 
-    Paper: Section 4.2. Differs from the paper: with biases, which few coordinates need.
+    Paper: Section 4.2. Differs from the paper: with biases, which are needed in low dimension.
     """
     net = MultiClassNet.init(
         sample, width=width, weight_scale=scale, bias_scale=scale, rng=rng, readout=readout
     )
-    return Head(_awake(net, sample, np.repeat(np.arange(net.classes), width)), class_of)
+    return Head(_activated(net, sample, np.repeat(np.arange(net.classes), width)), class_of)
 
 
-def _awake(net: TwoLayerNet, sample: Sample, group_of: IntArray) -> TwoLayerNet:
-    """Return the network with the signs of groups turned that are silent where they should speak.
+def _activated(net: TwoLayerNet, sample: Sample, group_of: IntArray) -> TwoLayerNet:
+    """Negate the weights of groups whose neurons are all inactive at the mean of their own points.
 
-    In few dimensions all neurons of a group may be off at the mean of its own points. Such a group
-    can stay off for ever, and its class is then never predicted. Turned weights are as likely.
+    In low dimension this happens by chance. Such a group can stay inactive forever, and its class
+    is then never predicted. The negated weights have the same distribution.
     """
     at_means = net.preactivations(sample.centers)
     is_on = (at_means > 0)[np.arange(len(group_of)), group_of]
-    silent = ~np.isin(group_of, group_of[is_on])
-    turn = np.where(silent, -1, 1).astype(net.weights.dtype)
-    return net.with_parameters(turn[:, None] * net.weights, turn * net.biases)
+    inactive = ~np.isin(group_of, group_of[is_on])
+    sign = np.where(inactive, -1, 1).astype(net.weights.dtype)
+    return net.with_parameters(sign[:, None] * net.weights, sign * net.biases)

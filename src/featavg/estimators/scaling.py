@@ -1,4 +1,4 @@
-"""Moving and scaling points by one vector and one number, so that radii convert exactly."""
+"""Scaling of points by one shift and one factor, under which radii convert exactly."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from featavg.arrays import FloatArray
 class Scaling:
     r"""The map :math:`x \mapsto s (x - m)` to the scale of the paper, where points have norm √d.
 
-    Paper: none, an extension; centring is what embeddings need for Assumption 3.2, and the scale is
+    Paper: none, an extension; embeddings have to be centred for Assumption 3.2, and the scale is
     that of Definition 3.1.
 
-    One factor for all coordinates keeps L2 balls balls: a radius r of scaled points is the radius
-    r/s of points as they were given.
+    One factor for all coordinates maps L2 balls to L2 balls: a radius r of scaled points is the
+    radius r/s in the units of the input.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class Scaling:
 
     @classmethod
     def of(cls, x: FloatArray) -> Scaling:
-        """Return the scaling that some points suggest; all points being one, the factor is 1."""
+        """Return the scaling of these points; the factor is 1 if all points are equal."""
         shift: FloatArray = x.mean(axis=0, dtype=np.float64)
         spread = x - shift
         largest = max(float(spread.max()), -float(spread.min()))
-        # what is left of points that are all the same is rounding
+        # the spread of equal points is rounding error
         if not largest > 1e-12 * float(np.abs(shift).max(initial=0.0)):
             return cls(shift, 1.0)
         spread /= largest  # so that squares stay in range
@@ -55,5 +55,5 @@ class Scaling:
         return moved.astype(dtype, copy=False)
 
     def radius(self, scaled: FloatArray) -> FloatArray:
-        """Return radii of scaled points in the units of points as they were given."""
+        """Return radii of scaled points in the units of the input."""
         return scaled / self.factor

@@ -1,4 +1,4 @@
-"""Finding subclasses inside classes, and how many there are."""
+"""Finding subclasses of classes by clustering, and their number by prediction strength."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from featavg.checks import count
 from featavg.errors import InputError
 
 STRENGTH = 0.8
-"""Prediction strength from which on clusters count as found (Tibshirani & Walther)."""
+"""The minimum prediction strength of stable clusters (Tibshirani & Walther)."""
 
 _DIRECTIONS = 20
 _STARTS = 4
 _CRITERION_POINTS = 2000
-# Each half has to have several points for each cluster, else its clusters are accidents.
-_POINTS_A_CLUSTER = 5
+# The minimum number of points of a cluster, on average, in each half.
+_POINTS_PER_CLUSTER = 5
 
 
 @dataclass(frozen=True, eq=False)
-class ClassView:
-    """The directions in which the points of one class differ most.
+class PrincipalAxes:
+    """The leading principal axes of the points of one class.
 
     Attributes
     ----------
     center : array of shape (coordinates,)
         The mean of the class.
     axes : array of shape (coordinates, directions)
-        Its leading principal axes, at most 20.
+        The leading principal axes, at most 20.
     """
 
     center: FloatArray
     axes: FloatArray
 
     @classmethod
-    def of(cls, x: FloatArray) -> ClassView:
-        """Return the view of the points of one class."""
+    def of(cls, x: FloatArray) -> PrincipalAxes:
+        """Return the axes of the points of one class."""
         center: FloatArray = x.mean(axis=0)
         spread = x - center
         points, coordinates = x.shape
@@ -58,7 +58,7 @@ class ClassView:
         return cls(center, spread.T @ inside)
 
     def directions(self, x: FloatArray) -> FloatArray:
-        """Return unit vectors: where points lie from the mean of the class, without how far."""
+        """Return the directions of points from the mean of the class, as unit vectors."""
         inside = (x - self.center) @ self.axes
         norms = np.linalg.norm(inside, axis=1, keepdims=True)
         return (inside / np.where(norms > 0, norms, 1)).astype(np.float64)
@@ -78,11 +78,11 @@ class Clusters:
     Attributes
     ----------
     centers : array of shape (clusters, directions)
-        Their means.
+        The means of the clusters.
     labels : array of shape (points,)
-        The cluster of each point, from 0 on.
+        The cluster of each point, from 0.
     strength : array of shape (candidates,)
-        The prediction strength of 1, 2, ... clusters; empty where the number was given.
+        The prediction strength of 1, 2, ... clusters; empty if the number was given.
     """
 
     centers: FloatArray
@@ -90,31 +90,31 @@ class Clusters:
     strength: FloatArray
 
     def assign(self, inside: FloatArray) -> IntArray:
-        """Return the cluster of other points: that of the nearest centre."""
+        """Return the cluster of other points, the one with the nearest centre."""
         return _nearest(self.centers, inside)
 
 
 def cluster(
     inside: FloatArray, number: int | None, *, largest: int, rng: np.random.Generator
 ) -> Clusters:
-    r"""Find `number` clusters of points by k-means, or as many as there are.
+    r"""Find clusters of points by k-means, with a given or chosen number of clusters.
 
-    Without a number, it is the largest one whose prediction strength (Tibshirani & Walther 2005)
-    reaches 0.8: cluster both halves of the points; the prediction strength of k is, for the worst
-    cluster of one half, the share of pairs of its points that the clusters of the other half also
-    put together. It is 1 for k = 1, and its median over three halvings is what has to reach 0.8:
-    one lucky halving is not enough.
+    The chosen number is the largest one whose prediction strength (Tibshirani & Walther 2005) is at
+    least 0.8: both halves of the points are clustered; the prediction strength of k is, for the
+    worst cluster of one half, the share of pairs of its points that the clusters of the other half
+    also put together. It is 1 for k = 1. The median over three random halvings is used, so that it
+    does not depend on a single one.
 
     Parameters
     ----------
     inside : array of shape (points, directions)
         The points.
     number : int or None
-        How many clusters, or None to choose.
+        The number of clusters, or None to choose it.
     largest : int
-        The most that are considered.
+        The largest number that is considered.
     rng : numpy.random.Generator
-        The source of halvings and starts.
+        Draws the halvings and the starts of k-means.
 
     Examples
     --------
@@ -145,18 +145,17 @@ def cluster(
 def prediction_strengths(x: FloatArray, largest: int, *, rng: np.random.Generator) -> FloatArray:
     """Return the prediction strength of 1, ..., `largest` clusters.
 
-    The median over three halvings, or, where two are below what counts as found and the third
-    could not change that, the larger of the two; 0 where halves have too few points for so many
-    clusters.
+    It is the median over three halvings or, if two are below the minimum of stable clusters, the
+    larger of the two; 0 where halves have too few points for so many clusters.
     """
     x = x[rng.permutation(len(x))[:_CRITERION_POINTS]]
     strength = np.zeros(max(largest, 1))
     strength[0] = 1.0
     half = len(x) // 2
-    # for so few points, threads only wait for each other and checks take as long as the work
+    # for so few points, threads and checks would cost more than the work itself
     quick = config_context(assume_finite=True, skip_parameter_validation=True)
     with quick, threadpool_limits(limits=1):
-        for k in range(2, min(largest, half // _POINTS_A_CLUSTER) + 1):
+        for k in range(2, min(largest, half // _POINTS_PER_CLUSTER) + 1):
             values: list[float] = []
             while len(values) < 2 or (len(values) < 3 and max(values) >= STRENGTH):
                 order = rng.permutation(len(x))
@@ -166,7 +165,7 @@ def prediction_strengths(x: FloatArray, largest: int, *, rng: np.random.Generato
 
 
 def _strength(one: FloatArray, other: FloatArray, k: int, rng: np.random.Generator) -> float:
-    """Return the prediction strength of clusters of one half for the other."""
+    """Return the prediction strength of the clusters of one half on the other."""
     predicted = _nearest(_k_means(one, k, rng).cluster_centers_, other)
     own = _k_means(other, k, rng).labels_
     together = np.zeros((k, k))
@@ -178,7 +177,7 @@ def _strength(one: FloatArray, other: FloatArray, k: int, rng: np.random.Generat
 
 
 def _nearest(centers: FloatArray, points: FloatArray) -> IntArray:
-    """Return the centre that is nearest to each point."""
+    """Return the index of the centre nearest to each point."""
     distances = np.square(centers).sum(axis=1) - 2 * points @ centers.T
     return distances.argmin(axis=1).astype(np.int64)
 
@@ -190,20 +189,20 @@ def _k_means(x: FloatArray, k: int, rng: np.random.Generator, starts: int = 1) -
 
 @dataclass(frozen=True, eq=False)
 class Subclasses:
-    """What the subclasses of each class are.
+    """The subclasses of each class.
 
     Attributes
     ----------
     counts : dict
         The number of subclasses of each class.
     labels : array of shape (points,)
-        The subclass of each training point, from 0 on; those of the first class come first.
+        The subclass of each training point, from 0; those of the first class come first.
     class_of : array of shape (subclasses,)
-        The position in `classes_` of the class of each.
+        The class of each subclass, as an index into `classes_`.
     names : tuple
-        What each is called: as it was given, or its number within its class.
+        The name of each subclass: as it was given, or its number within its class.
     strength : dict
-        For classes whose number was chosen: the prediction strength of 1, 2, ... subclasses.
+        The prediction strength of 1, 2, ... subclasses of each class whose number was chosen.
     """
 
     counts: dict[Any, int]
@@ -218,7 +217,7 @@ class Subclasses:
 
 
 def given_subclasses(classes: Any, codes: IntArray, subclass: Any) -> Subclasses:
-    """Return subclasses as they were given; the same name in two classes is two subclasses."""
+    """Return given subclasses; the same name in two classes denotes two subclasses."""
     names, inverse = np.unique(subclass, return_inverse=True)
     pairs = codes * len(names) + inverse.ravel()
     kinds, labels = np.unique(pairs, return_inverse=True)
@@ -229,20 +228,20 @@ def given_subclasses(classes: Any, codes: IntArray, subclass: Any) -> Subclasses
 
 
 class SubclassSearch:
-    """Looks for subclasses in the training part of the points, and assigns the others to them.
+    """Finds subclasses of the training points, and assigns the other points to them.
 
     Paper: none, an extension; the paper's subclasses are given.
 
-    Points are looked at from the mean of their class, along its leading principal axes (at most
-    20) and by direction alone: noise in all other dimensions, and how far out a point is, say
-    nothing about which subclass it is in. There `cluster` finds the subclasses.
+    `cluster` is applied to the directions of the points from the mean of their class, projected on
+    its leading principal axes (at most 20), because the noise in all other dimensions and the
+    distance from the mean carry no information about the subclass.
 
     Parameters
     ----------
     x, codes : arrays of shape (points, coordinates) and (points,)
-        Scaled points, and the position of each one's class in `classes`.
+        Scaled points, and the class of each as an index into `classes`.
     train : array of indices
-        The points to look for subclasses in.
+        The training points.
     classes : array
         The class labels.
     rng : numpy.random.Generator
@@ -264,7 +263,7 @@ class SubclassSearch:
         self._parts = []
         for code in range(len(classes)):
             own = np.flatnonzero(codes == code)
-            inside = ClassView.of(x[own[is_train[own]]]).directions(x[own])
+            inside = PrincipalAxes.of(x[own[is_train[own]]]).directions(x[own])
             self._parts.append((own, is_train[own], inside))
 
     def find(self, number: Any = "auto", *, largest: int = 10) -> Subclasses:
@@ -273,9 +272,9 @@ class SubclassSearch:
         Parameters
         ----------
         number : "auto", int or mapping
-            How many subclasses each class has; "auto" chooses, see `cluster`.
+            The number of subclasses of each class; "auto" chooses it, see `cluster`.
         largest : int
-            The most that "auto" considers.
+            The largest number that "auto" considers.
         """
         labels = np.zeros(self._points, dtype=np.int64)
         counts: dict[Any, int] = {}
@@ -295,7 +294,7 @@ class SubclassSearch:
 
 
 def _number(number: Any, name: Any, classes: Any) -> int | None:
-    """Return how many subclasses a class has to have, or None to choose."""
+    """Return the number of subclasses of a class, or None to choose it."""
     if isinstance(number, Mapping):
         unknown = [key for key in number if key not in classes.tolist()]
         if unknown:

@@ -1,13 +1,13 @@
-"""CIFAR-10 seen by a frozen backbone: the setting that Figures 2 (c, d) and 10 share.
+"""CIFAR-10 embedded by a frozen backbone: the common setting of Figures 2 (c, d) and 10.
 
-Two decisions, taken before any result was seen:
+Two decisions were made before any result was known:
 
-Centring. Embeddings share a large common part (those that end in a ReLU have no negative entry), so
-raw class means are far from orthogonal, which Assumption 3.2 asks for. Subtracting the mean of the
-training embeddings removes what all classes share; what is left of ten equally different classes
-has pairwise cosines of -1/9. That is the default, and also the only way in which the averaging
-index can tell anything, see `averaging_index_per_neuron`. With ``center="none"`` the heads are
-trained on raw embeddings, and the index is still that of the centred class means.
+Centring. Embeddings have a large common part (those after a ReLU have no negative entry), so raw
+class means are far from orthogonal, which Assumption 3.2 requires. Subtracting the mean of the
+training embeddings removes the common part; ten equally different classes then have pairwise
+cosines of -1/9. This is the default, and without it the averaging index is not informative, see
+`averaging_index_per_neuron`. With ``center="none"`` the heads are trained on raw embeddings, and
+the index is still that of the centred class means.
 
 Scale. One factor for all points brings their mean squared norm to the number of coordinates, as in
 the law of the paper, where a centre has the norm √d. Radii are in these units; divided by √d they
@@ -24,7 +24,7 @@ import numpy as np
 from featavg import checks, datasets
 from featavg.arrays import FloatArray, IntArray
 from featavg.data.law import Sample
-from featavg.errors import InputError
+from featavg.errors import InputError, optional_imports
 from featavg.lab.experiment import parameter
 from featavg.progress import wanted
 
@@ -34,7 +34,7 @@ CLASS_NAMES = datasets.CATALOGUE[DATA].classes
 
 @dataclass(frozen=True, eq=False)
 class Embedded:
-    """Embeddings of training and test images, as the backbone gave them, and their classes."""
+    """Raw embeddings of training and test images, and their classes."""
 
     train: FloatArray
     train_classes: IntArray
@@ -44,7 +44,7 @@ class Embedded:
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddedSetting:
-    """Which images, embedded by what."""
+    """The images and the backbone."""
 
     backbone: Literal["efficientnet-lite0", "clip-vit-b32", "resnet18"] = parameter(
         "efficientnet-lite0", "the frozen network"
@@ -63,22 +63,18 @@ class EmbeddedSetting:
             object.__setattr__(self, "size", checks.count("size", self.size))
 
     def load(self, test_samples: int = 0) -> Embedded:
-        """Return the embeddings, computing those that are not kept yet."""
-        try:
+        """Return the embeddings, from the cache or computed."""
+        with optional_imports("the embedding of images"):
             from featavg.vision.backbones import load_backbone
             from featavg.vision.embeddings import embed
-        except ModuleNotFoundError as error:
-            if error.name != "torch":
-                raise
-            raise InputError("embeddings need PyTorch: pip install 'featavg[vision]'.") from None
         data = datasets.load(DATA)
-        asked = {"samples": self.samples, "test_samples": test_samples}
-        for (name, count), have in zip(
-            asked.items(), (len(data.train_labels), len(data.test_labels)), strict=True
+        for name, count, available in (
+            ("samples", self.samples, len(data.train_labels)),
+            ("test_samples", test_samples, len(data.test_labels)),
         ):
-            if count > have:
+            if count > available:
                 raise InputError(
-                    f"{name} must be at most {have:,}, all images there are; got {count}."
+                    f"{name} must be at most {available:,}, the number of images; got {count}."
                 )
         size = self.size if self.backbone == "efficientnet-lite0" else None
         backbone = load_backbone(self.backbone, size=size, checkpoint=self.checkpoint)
@@ -86,35 +82,31 @@ class EmbeddedSetting:
         test = train[:0]
         if test_samples:
             test = embed(data.test_images[:test_samples], backbone, progress=wanted())
-        return Embedded(
-            train,
-            data.train_labels[: self.samples],
-            test,
-            data.test_labels[:test_samples],
-        )
+        train_classes = data.train_labels[: self.samples]
+        return Embedded(train, train_classes, test, data.test_labels[:test_samples])
 
 
 def prepared(embedded: Embedded, *, center: str, positive: int) -> tuple[Sample, Sample]:
-    """Return the training and test embeddings as samples: centred or not, and scaled.
+    """Return the training and test embeddings as samples, scaled and possibly centred.
 
-    Both are moved and scaled by what the training embeddings say, and both have their centres.
+    Shift, scale and centres of both are those of the training embeddings.
     """
     train, test = embedded.train, embedded.test
     shift = train.mean(axis=0, dtype=np.float64).astype(train.dtype)
     if center == "none":
         shift = np.zeros_like(shift)
-    points, held_back = train - shift, test - shift
+    points, held_out = train - shift, test - shift
     factor = 1 / np.sqrt(np.square(points).mean(dtype=np.float64))
-    for some in (points, held_back):
+    for some in (points, held_out):
         some *= factor.astype(some.dtype)
     sample = Sample.from_points(points, embedded.train_classes, positive=positive)
     return sample, Sample.from_points(
-        held_back, embedded.test_classes, positive=positive, centers=sample.centers
+        held_out, embedded.test_classes, positive=positive, centers=sample.centers
     )
 
 
 def centered(sample: Sample) -> Sample:
-    """Return the same points with centres from which the mean of all centres is subtracted."""
+    """Return the same points with centres minus the mean of all centres."""
     centers = sample.centers - sample.centers.mean(axis=0)
     return Sample.from_points(
         sample.x, sample.cluster, positive=sample.law.positive_clusters, centers=centers

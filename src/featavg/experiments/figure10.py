@@ -144,7 +144,7 @@ def views(_: Parameters, results: Results) -> list[View]:
 
 
 def _drawn(classes: IntArray, count: int, per_class: int, rng: np.random.Generator) -> IntArray:
-    """Return the positions of images drawn from each class, class by class."""
+    """Return the indices of images drawn from each class, class by class."""
     chosen = []
     for j in range(count):
         members = np.flatnonzero(classes == j)
@@ -164,7 +164,7 @@ def _cosines(rows: FloatArray) -> FloatArray:
 
 
 def _by_class(cosines: FloatArray, classes: IntArray, pairs: BoolArray) -> FloatArray:
-    """Return the mean cosine of two images of each two classes, without an image and itself."""
+    """Return the mean cosine of distinct images of each pair of classes."""
     members = (classes[:, None] == np.unique(classes)[None, :]).astype(np.float64)
     counts = members.T @ pairs @ members
     means: FloatArray = (members.T @ np.where(pairs, cosines, 0) @ members) / counts

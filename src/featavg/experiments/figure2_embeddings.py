@@ -1,9 +1,9 @@
-"""Figure 2 (c, d): what heads on embeddings of CIFAR-10 learn from coarse and from fine labels."""
+"""Figure 2 (c, d): heads on embeddings of CIFAR-10, trained on coarse and on fine labels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar, cast
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from featavg.training.descent import descend
 from featavg.training.learning_rate import stable_learning_rate
 
 CLASSES = len(embedded.CLASS_NAMES)
+Net = TypeVar("Net", bound=TwoLayerNet)
 _FIRST_STEPS = 100
 
 
@@ -76,7 +77,7 @@ class Parameters(embedded.EmbeddedSetting):
 
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
-    """Train both heads and return the matrices of Figure 2, numbers drawn from them, and radii."""
+    """Train both heads and return the matrices of Figure 2, their statistics, and radii."""
     first, second, choice = np.random.default_rng(seed).spawn(3)
     train, test = embedded.prepared(
         parameters.load(parameters.test_samples),
@@ -104,8 +105,6 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         train,
         parameters,
     )
-    if not isinstance(fine, MultiClassNet):
-        raise TypeError(type(fine))
     chosen = np.sort(choice.choice(len(test), parameters.points, replace=False))
     x, y = test.x[chosen].astype(np.float64), test.y[chosen]
     radii = {
@@ -131,10 +130,8 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     }
 
 
-def trained(
-    net: TwoLayerNet, train: Sample, parameters: Parameters
-) -> tuple[TwoLayerNet, int, float]:
-    """Train until it pays no more, and return the network, the steps and the loss at the end.
+def trained(net: Net, train: Sample, parameters: Parameters) -> tuple[Net, int, float]:
+    """Train a head, and return it with the number of steps and the final loss.
 
     The number of steps is doubled until doubling it lowers the loss by no more than `tolerance`.
     """
@@ -143,14 +140,14 @@ def trained(
     while done < parameters.steps:
         steps = min(max(done, _FIRST_STEPS), parameters.steps - done)
         run = descend(net, train, learning_rate=rate, steps=steps, record=2, progress=wanted())
-        net, done, before, loss = run.net, done + steps, loss, float(run.loss[-1])
+        net, done, before, loss = cast(Net, run.net), done + steps, loss, float(run.loss[-1])
         if loss > (1 - parameters.tolerance) * before:
             break
     return net, done, loss
 
 
 def _matrix_numbers(coarse: TwoLayerNet, fine: TwoLayerNet, train: Sample) -> Measurements:
-    """Return what the matrices say, in terms of centred class means."""
+    """Return statistics of the matrices, in terms of centred class means."""
     features = embedded.centered(train)
     signs = features.law.signs
     own = signs[:, None] == signs[None, :]
@@ -183,11 +180,11 @@ def _matrix_numbers(coarse: TwoLayerNet, fine: TwoLayerNet, train: Sample) -> Me
 
 
 def _coefficient_index(net: TwoLayerNet, features: Sample) -> float:
-    """Return the averaging index of the coefficients of weights in the class means.
+    """Return the averaging index of the coefficients of weights in terms of the class means.
 
-    A weight is written as a combination of the centred class means (by least squares, of least
-    norm), and the coefficients take the place of cosines. Whatever the angles and norms of class
-    means, it is 1 for the sum of those of a side and 0 for a single one.
+    A weight is written as a combination of the centred class means (by least squares, of minimum
+    norm), and the coefficients replace the cosines. For any angles and norms of the class means it
+    is 1 for the sum of those of a side and 0 for a single one.
     """
     coefficients = net.weights.astype(np.float64) @ np.linalg.pinv(
         features.centers.astype(np.float64), rcond=1e-6

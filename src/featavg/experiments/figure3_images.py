@@ -1,4 +1,4 @@
-"""Figure 3 (middle, right): robust accuracy on images, by every attack objective and the worst."""
+"""Figure 3 (middle, right): robust accuracy on images, by attack and in the worst case."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray
+from featavg.errors import optional_imports
 from featavg.lab.experiment import (
     Expectation,
     Experiment,
@@ -25,7 +26,7 @@ from featavg.progress import wanted
 if TYPE_CHECKING:
     from featavg.datasets import ImageData
 
-# What the two networks are compared by: the same attack on both, from the weakest to all together
+# attacks by which the two networks are compared, from the weakest to all together
 _COMPARISONS = {
     "plain": "plain PGD on the own cross-entropy, as papers do",
     "cross_entropy": "every attack, on the own cross-entropy",
@@ -39,7 +40,7 @@ _NETS = {"coarse": 2, "fine": 10}
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Which networks, how long they are trained, and how hard they are attacked."""
+    """The networks, their training and the attacks."""
 
     dataset: ClassVar[str]
     split: Literal["first-five", "parity"] = parameter(
@@ -67,7 +68,7 @@ class Parameters:
 
     @property
     def positive(self) -> tuple[int, ...]:
-        """The classes that the label +1 stands for."""
+        """The classes with the label +1."""
         return tuple(range(5)) if self.split == "first-five" else (0, 2, 4, 6, 8)
 
     @property
@@ -94,8 +95,10 @@ class Fashion(Parameters):
     dataset = "fashion-mnist"
 
 
+@optional_imports("Figure 3 on images")
 def measure(parameters: Parameters, seed: int) -> Measurements:
     """Train both networks and attack them with every objective."""
+    import featavg.vision.training  # noqa: F401 - before data are read
     from featavg.datasets import load
 
     data = load(parameters.dataset)
@@ -104,7 +107,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     found: dict[str, Any] = {f"coarse_{key}": value for key, value in coarse.numbers.items()}
     found |= {f"fine_{key}": value for key, value in fine.numbers.items()}
     for name in _COMPARISONS:
-        # of every image the share of radii that it survives: their mean is that of the curve
+        # the share of radii that an image survives; its mean is the mean of the curve
         gains = (fine.survives[name] - coarse.survives[name])[:, 1:].mean(axis=1)
         found |= {f"gain_{name}": float(gains.mean()), f"gains_{name}": gains}
     return found
@@ -112,7 +115,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
 
 @dataclass(frozen=True)
 class _Attacked:
-    """What is known of one network: numbers, curves, and where each image survives each attack."""
+    """Numbers and curves of one network, and where each image survives each attack."""
 
     numbers: dict[str, float | FloatArray]
     survives: dict[str, FloatArray]
@@ -165,7 +168,7 @@ def _one_network(parameters: Parameters, seed: int, data: ImageData, classes: in
     )
     survives = {"plain": 1.0 - curves.last}
     for name in _COMPARISONS:
-        # two logits have one objective: their difference
+        # two logits have only one objective, their difference
         norms = curves.norms.get(name.replace("_", "-"), curves.norms["worst"])
         survives.setdefault(name, (norms[:, None] > curves.radii).astype(np.float64))
     accuracies = {name: survived.mean(axis=0) for name, survived in survives.items()}

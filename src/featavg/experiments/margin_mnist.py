@@ -1,4 +1,4 @@
-"""One network trained longer and longer on MNIST: its margin grows, its robustness hardly."""
+"""Margin and robustness of one network on MNIST during long training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray
-from featavg.errors import InputError
+from featavg.errors import InputError, optional_imports
 from featavg.files import write_atomically
 from featavg.lab.experiment import (
     Expectation,
@@ -30,13 +30,12 @@ if TYPE_CHECKING:
     from torch import nn
 
     from featavg.datasets import ImageData
-    from featavg.vision.models import SmallCNN
     from featavg.vision.recipes import Recipe
     from featavg.vision.training import Trained
 
 _LAYERS = 4  # of SmallCNN: multiplying all its weights by c multiplies its logits by c⁴
 _ROLES = ("coarse", "third", "fine", "quiet")
-# Of the talk's five networks: epochs, log₁₀ of the training loss, normalised margin
+# the talk's five networks: epochs, log₁₀ of the training loss, normalised margin
 _TALK = (
     (38, -10.04, 5.65e-5),
     (75, -15.12, 9.50e-5),
@@ -48,12 +47,12 @@ _TALK = (
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """The network of the talk, and when it is looked at."""
+    """The network of the talk, its training and the attack."""
 
     width: int = parameter(32, "channels of the first layer; 32 is the talk's network")
     train_images: int | None = parameter(None, "train on the first ones only")
     epochs: int = parameter(108, "epochs of the longest training")
-    networks: int = parameter(3, "times at which the network is looked at, each twice the last")
+    networks: int = parameter(3, "times at which the network is measured, each twice the last")
     batch: int = parameter(100, "images in a step")
     learning_rate: float = parameter(0.1, "alpha of the loss-based learning rate, at first")
     attack_images: int = parameter(1000, "how many test images are attacked")
@@ -83,11 +82,11 @@ class Parameters:
 
     @property
     def milestones(self) -> list[int]:
-        """The epochs after which the network is looked at."""
+        """The epochs after which the network is measured."""
         return [self.epochs // 2**i for i in reversed(range(self.networks))]
 
     def recipe(self, epochs: int) -> Recipe:
-        """Return how it is trained."""
+        """Return the recipe of a training."""
         from featavg.vision.recipes import RECIPES
 
         return replace(
@@ -98,8 +97,9 @@ class Parameters:
         )
 
 
+@optional_imports("margin-mnist")
 def measure(parameters: Parameters, seed: int) -> Measurements:
-    """Train one network, and look at it after each milestone."""
+    """Train one network, and measure it after each milestone."""
     from featavg.datasets import load
     from featavg.vision.evaluation import accuracy
 
@@ -136,15 +136,17 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
 def _longer_and_longer(parameters: Parameters, data: ImageData, seed: int) -> list[Trained]:
     """Return the network after each milestone; each training continues the one before.
 
-    Each has a checkpoint of its own, which begins as a copy of the last: a run that is killed goes
-    on where it was.
+    Each has its own checkpoint, which starts as a copy of the previous one, so that a killed run
+    can be resumed.
     """
     from featavg.datasets.cache import cache_folder
+    from featavg.vision.models import SmallCNN
     from featavg.vision.training import train
 
     count = len(data.train_images) if parameters.train_images is None else parameters.train_images
     images, labels = data.train_images[:count], data.train_labels[:count]
-    start = _network(parameters, seed)
+    rng = np.random.default_rng([seed, parameters.width])
+    start = SmallCNN(width=parameters.width, homogeneous=True, rng=rng)
     name = f"margin-mnist-{parameters.width}-{parameters.recipe(1).fingerprint[:12]}-{count}-{seed}"
     done: list[Trained] = []
     before: Path | None = None
@@ -168,21 +170,14 @@ def _longer_and_longer(parameters: Parameters, data: ImageData, seed: int) -> li
     return done
 
 
-def _network(parameters: Parameters, seed: int) -> SmallCNN:
-    from featavg.vision.models import SmallCNN
-
-    rng = np.random.default_rng([seed, parameters.width])
-    return SmallCNN(width=parameters.width, homogeneous=True, rng=rng)
-
-
 def _log_loss(trained: Trained) -> float:
-    """Return the loss of the network as it is: epochs that were taken back are not in it."""
-    kept = [
-        loss
-        for epoch, loss in enumerate(trained.log_losses)
-        if not trained.recipe.undoes(trained.log_losses[: epoch + 1])
-    ]
-    return kept[-1]
+    """Return the loss after the last epoch that was not undone."""
+    losses = trained.log_losses
+    return next(
+        losses[epoch]
+        for epoch in reversed(range(len(losses)))
+        if not trained.recipe.undoes(losses[: epoch + 1])
+    )
 
 
 def _margin(net: nn.Module, data: ImageData, count: int | None) -> tuple[float, float]:
@@ -199,7 +194,7 @@ def _margin(net: nn.Module, data: ImageData, count: int | None) -> tuple[float, 
 
 
 def _robust(parameters: Parameters, net: nn.Module, data: ImageData, seed: int) -> FloatArray:
-    """Return the share of test images that no attack within each radius gave another class."""
+    """Return the accuracy on test images under attacks within each radius."""
     from featavg.vision.attacks import pgd_l2
 
     attacked = slice(0, parameters.attack_images)
@@ -215,7 +210,7 @@ def _robust(parameters: Parameters, net: nn.Module, data: ImageData, seed: int) 
         progress=wanted(),
     )
     broken = np.asarray(attack.last_own)
-    # what is found within one radius is within every larger one
+    # a success at one radius is also one at every larger radius
     return 1 - np.logical_or.accumulate(broken, axis=1).mean(axis=0)
 
 

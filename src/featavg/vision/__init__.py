@@ -1,4 +1,1 @@
-"""What needs PyTorch: the extra `vision`. Nothing else in the package imports it.
-
-The data sets, `featavg.datasets`, do without.
-"""
+"""Image classifiers, attacks on them, and embeddings: everything that needs the extra `vision`."""

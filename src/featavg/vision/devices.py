@@ -1,4 +1,4 @@
-"""Where a training runs: threads, devices and precision."""
+"""Threads, devices and precision of a training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from featavg.vision.recipes import Recipe
 
 @contextmanager
 def limited_threads(threads: int | None) -> Iterator[None]:
-    """Let PyTorch use so many threads, and afterwards as many as before."""
+    """Set the number of threads of PyTorch, and restore it afterwards."""
     before = torch.get_num_threads()
     if threads is not None:
         torch.set_num_threads(checks.count("threads", threads))
@@ -28,40 +28,31 @@ def limited_threads(threads: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def widest_float(device: torch.device) -> torch.dtype:
-    """Return the widest type of a device."""
-    return torch.float32 if device.type == "mps" else torch.float64
-
-
 def launched_fabric(recipe: Recipe, accelerator: str, devices: int | str, strategy: str) -> Fabric:
-    """Return what runs the training, launched."""
+    """Return a launched Fabric for the training."""
     checks.choice("strategy", strategy, ("auto", "ddp"))
     options: dict[str, Any] = {"devices": devices, "precision": recipe.precision}
     try:
         with warnings.catch_warnings():
-            # said better below
+            # there is a better message below
             warnings.filterwarnings("ignore", message=".*AMP with fp16 is not supported on CPU")
             fabric = Fabric(accelerator=accelerator, strategy=strategy, **options)
     except (ValueError, TypeError, RuntimeError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise InputError(
-            "accelerator and devices must be there; "
+            "accelerator and devices must be available; "
             f"got {accelerator!r} and {devices!r} ({reason})."
         ) from None
-    _check_precision(recipe.precision, fabric.device)
-    cores = os.cpu_count() or 1
-    if fabric.device.type == "cpu" and fabric.world_size > cores:  # each would be a process
+    if fabric.device.type == "cpu" and recipe.precision != "32-true":
         raise InputError(
-            f"devices must be at most {cores} because there is no GPU and the processor has that "
-            f"many cores; got {fabric.world_size}."
+            "precision must be '32-true' on a CPU because mixed precision is slower there; "
+            f"got {recipe.precision!r}."
+        )
+    cores = os.cpu_count() or 1
+    if fabric.device.type == "cpu" and fabric.world_size > cores:  # one process for each device
+        raise InputError(
+            f"devices must be at most {cores} because there is no GPU and there are {cores} cores; "
+            f"got {fabric.world_size}."
         )
     fabric.launch()
     return fabric
-
-
-def _check_precision(precision: str, device: torch.device) -> None:
-    if device.type == "cpu" and precision != "32-true":
-        raise InputError(
-            "precision must be '32-true' on a CPU because mixed precision is slower there; "
-            f"got {precision!r}."
-        )

@@ -1,4 +1,4 @@
-"""Embeddings of images: computed once, and kept under a name that says what they were made of."""
+"""Embeddings of images, computed once and cached."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from torch import Tensor
 
 from featavg.arrays import FloatArray
 from featavg.checks import count
-from featavg.datasets.cache import cache_folder
+from featavg.datasets.cache import cache_folder, explained_write_errors
 from featavg.datasets.decode import Bytes
 from featavg.errors import InputError
 from featavg.files import write_atomically
 from featavg.progress import ProgressReporter
 from featavg.vision.backbones import Backbone
+from featavg.vision.evaluation import checked_images
 
 _FORMAT = "featavg embeddings 1"
 _RESIZE = "bicubic"
-# Images are kept a thousand at a time: a run that was stopped goes on, and one with more images
-# uses those of one with fewer.
+# Embeddings are cached in chunks: a run that was stopped resumes, and a run with more images reuses
+# those of a run with fewer.
 _CHUNK = 1000
 
 
 def preprocess(images: Bytes, backbone: Backbone) -> Tensor:
-    r"""Return images as a backbone wants them, shape (images, channels, size, size).
+    r"""Return images in the format of a backbone, shape (images, channels, size, size).
 
-    Pixels are brought to [0, 1], images to the backbone's size by bicubic interpolation
-    (half-pixel centres, borders repeated, :math:`a = -0.75`) and back into [0, 1], then
-    each channel is shifted and scaled. What torchvision does without antialiasing, which
-    enlarging does not need.
+    Pixels are scaled to [0, 1], images resized to the backbone's size by bicubic interpolation
+    (half-pixel centres, repeated borders, :math:`a = -0.75`) and clipped to [0, 1], then each
+    channel is shifted and scaled. This is what torchvision does; antialiasing is used only where
+    images shrink.
     """
     pixels = torch.from_numpy(np.array(images)).float() / 255
     if backbone.size is not None and pixels.shape[2:] != (backbone.size, backbone.size):
@@ -60,29 +61,24 @@ def embed(
 
     Paper: Section 6.1, the embeddings of CIFAR-10.
 
-    They are kept in ``embeddings`` beside the data sets, a thousand images to a file, named by the
-    SHA-256 of pixels, weights and preprocessing. Files are written whole or not at all, are checked
-    before they are used, and cannot run code; one that is damaged is computed again.
+    They are cached in ``embeddings`` beside the data sets, a thousand images to a file, named by
+    the SHA-256 of pixels, weights and preprocessing. Files are written atomically, are checked
+    before they are used, and cannot run code; a damaged file is computed again.
 
     Parameters
     ----------
     images : array of uint8, shape (images, channels, height, width)
         The images.
     backbone : Backbone
-        What embeds them, see `load_backbone`.
+        The network that embeds them, see `load_backbone`.
     batch_size : int
-        How many images go through the network at once.
+        The number of images in a batch.
     cache : bool
-        Whether to look for what was computed before, and to keep what is computed now.
+        Whether to read from and write to the cache.
     progress : bool
         Whether to report progress on standard error.
     """
-    images = np.asarray(images)
-    if images.dtype != np.uint8 or images.ndim != 4 or 0 in images.shape:
-        raise InputError(
-            "images must be an array of uint8 of shape (images, channels, height, width); "
-            f"got {images.dtype} of shape {images.shape}."
-        )
+    images = checked_images(images).numpy()
     count("batch_size", batch_size)
     parts = []
     with ProgressReporter(f"{backbone.name}: images", len(images), enabled=progress) as reporter:
@@ -100,19 +96,14 @@ def embed(
     return np.concatenate(parts)
 
 
-def embeddings_folder() -> Path:
-    """Return the folder of the embeddings, beside that of the data sets."""
-    return cache_folder("embeddings")
-
-
 def read_embeddings(about: dict[str, Any]) -> FloatArray | None:
-    """Return embeddings that were kept, or None if they are not there, whole and the right ones."""
+    """Return cached embeddings, or None if there are none that are complete and match."""
     array, manifest = _paths(about)
     try:
-        kept = json.loads(manifest.read_text(encoding="utf-8"))
+        saved = json.loads(manifest.read_text(encoding="utf-8"))
         content = array.read_bytes()
-        expected = {**about, "torch": kept["torch"], "sha256": hashlib.sha256(content).hexdigest()}
-        if kept != expected:
+        expected = {**about, "torch": saved["torch"], "sha256": hashlib.sha256(content).hexdigest()}
+        if saved != expected:
             return None
         embeddings: FloatArray = np.load(io.BytesIO(content), allow_pickle=False)
     except (OSError, ValueError, KeyError, TypeError, EOFError):
@@ -123,25 +114,20 @@ def read_embeddings(about: dict[str, Any]) -> FloatArray | None:
 
 
 def write_embeddings(about: dict[str, Any], embeddings: FloatArray) -> None:
-    """Keep embeddings; the manifest comes last, so where it is, they are."""
+    """Cache embeddings; the manifest is written last, so that it implies complete embeddings."""
     array, manifest = _paths(about)
     buffer = io.BytesIO()
     np.save(buffer, embeddings, allow_pickle=False)
     content = buffer.getvalue()
     torch_version, sha256 = str(torch.__version__), hashlib.sha256(content).hexdigest()
     text = json.dumps({**about, "torch": torch_version, "sha256": sha256}, indent=2)
-    try:
+    with explained_write_errors(array.parent):
         write_atomically(array, content)
         write_atomically(manifest, f"{text}\n".encode())
-    except OSError as error:
-        raise InputError(
-            f"cannot write {array.parent}: {error.strerror or error}; FEATAVG_CACHE can name "
-            "another folder."
-        ) from None
 
 
 def _description(images: Bytes, backbone: Backbone) -> dict[str, Any]:
-    """Return all that embeddings depend on."""
+    """Return everything that embeddings depend on."""
     return {
         "format": _FORMAT,
         "backbone": backbone.name,
@@ -157,7 +143,8 @@ def _description(images: Bytes, backbone: Backbone) -> dict[str, Any]:
 
 def _paths(about: dict[str, Any]) -> tuple[Path, Path]:
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-    return embeddings_folder() / f"{key}.npy", embeddings_folder() / f"{key}.json"
+    folder = cache_folder("embeddings")
+    return folder / f"{key}.npy", folder / f"{key}.json"
 
 
 def _compute(

@@ -1,49 +1,38 @@
-"""What a network says about images, a batch at a time."""
+"""Applying networks to images: checks of images and labels, logits and accuracy."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from featavg import checks
-from featavg.vision.augmentation import checked, checked_labels
+from featavg.errors import InputError
 from featavg.vision.models import memory_format
 
 
 def outputs(model: nn.Module, images: ArrayLike | Tensor, *, batch: int = 500) -> Tensor:
     """Return the logits of images, on the CPU, shape (images, classes).
 
-    Paper: none. The network is used in evaluation mode, on the device it is on.
+    Paper: none. The network is used in evaluation mode, on its own device.
 
     Parameters
     ----------
     model : torch.nn.Module
         Takes images in [0, 1].
     images : array or tensor, shape (images, channels, height, width)
-        uint8 from 0 to 255, or a floating-point tensor in [0, 1].
+        uint8 from 0 to 255, or floating-point in [0, 1].
     batch : int
-        Images at a time.
+        The number of images in a batch.
     """
-    checks.count("batch", batch)
-    if isinstance(images, Tensor) and images.is_floating_point():
-        pixels = images
-    else:
-        pixels = checked(images)
-    parameter = next(model.parameters())
-    layout = memory_format(model)
-    was_training = model.training
-    model.eval()
-    parts = []
-    try:
-        with torch.inference_mode():
-            for part in torch.split(pixels, batch):
-                x = part.to(parameter.device)
-                x = x.to(parameter.dtype) / 255 if x.dtype == torch.uint8 else x
-                parts.append(model(x.contiguous(memory_format=layout)).cpu())
-    finally:
-        model.train(was_training)
-    return torch.cat(parts)
+    pixels = checked_pixels(images)
+    with evaluating(model), torch.inference_mode():
+        parts = torch.split(pixels, checks.count("batch", batch))
+        return torch.cat([logits_of(model, to_model(model, part)).cpu() for part in parts])
 
 
 def accuracy(
@@ -60,3 +49,70 @@ def accuracy(
     logits = outputs(model, images, batch=batch)
     targets = checked_labels(labels, len(logits))
     return float((logits.argmax(1) == targets).double().mean())
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Switch a network to evaluation mode, and back to its own mode afterwards."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
+
+
+def logits_of(model: nn.Module, images: Tensor) -> Tensor:
+    """Apply a network to images in the memory layout of `memory_format`."""
+    layout = memory_format(model) if images.ndim == 4 else torch.contiguous_format
+    logits: Tensor = model(images.contiguous(memory_format=layout))
+    return logits
+
+
+def to_model(model: nn.Module, pixels: Tensor) -> Tensor:
+    """Return images in [0, 1] on the device and in the dtype of a network."""
+    parameter = next(model.parameters(), torch.zeros(1))
+    moved = pixels.to(parameter.device)
+    return moved.to(parameter.dtype) / (255 if pixels.dtype == torch.uint8 else 1)
+
+
+def checked_images(images: ArrayLike | Tensor) -> Tensor:
+    """Return uint8 images, shape (images, channels, height, width), as a tensor on the CPU."""
+    pixels = images if isinstance(images, Tensor) else np.asarray(images)
+    dtype = str(pixels.dtype).removeprefix("torch.")
+    if dtype != "uint8" or pixels.ndim != 4 or 0 in pixels.shape:
+        raise InputError(
+            "images must be uint8, of shape (images, channels, height, width); "
+            f"got {dtype} of shape {tuple(pixels.shape)}."
+        )
+    if isinstance(pixels, Tensor):
+        return pixels.cpu()
+    # a copy where the array is read-only, which tensors cannot be
+    return torch.from_numpy(np.require(pixels, requirements=["C", "W"]))
+
+
+def checked_pixels(images: ArrayLike | Tensor) -> Tensor:
+    """Return uint8 images, or floating-point ones in [0, 1], as a tensor on the CPU."""
+    if not isinstance(images, Tensor):
+        array = np.asarray(images)
+        if array.dtype == np.uint8:
+            return checked_images(array)
+        images = torch.from_numpy(np.array(checks.numbers("images", array)))
+    if not images.is_floating_point():
+        return checked_images(images)
+    if images.ndim != 4 or 0 in images.shape:
+        raise InputError(
+            f"images must be of shape (images, channels, height, width); got {tuple(images.shape)}."
+        )
+    if not ((images >= 0) & (images <= 1)).all():
+        raise InputError(
+            "images must be within [0, 1] if they are floating-point; "
+            f"got values from {float(images.min()):g} to {float(images.max()):g}."
+        )
+    return images.detach().cpu()
+
+
+def checked_labels(labels: ArrayLike | Tensor, images: int) -> Tensor:
+    """Return labels, whole numbers from 0, as a tensor on the CPU."""
+    values = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    return torch.from_numpy(checks.indices("labels", values, length=images, below=2**31))

@@ -1,7 +1,7 @@
 """Image classifiers: ResNet-18 for small images, and a small convolutional network.
 
-Both take images with pixels in [0, 1], shape (images, channels, height, width), and shift and scale
-them inside, so that the radius of an attack means the same for every network.
+Both take images with pixels in [0, 1], shape (images, channels, height, width), and standardise
+them themselves, so that radii of attacks on different networks can be compared.
 """
 
 from __future__ import annotations
@@ -20,19 +20,24 @@ _CHANNELS_AT_ONCE = 16
 
 @contextmanager
 def _drawn_with(rng: np.random.Generator) -> Iterator[None]:
-    """Let PyTorch draw initial weights from `rng`, and leave its global state as it was."""
+    """Draw initial weights from `rng` and leave the global state of PyTorch unchanged."""
     seed = int(checks.generator(rng).integers(2**63))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
 
 
-def memory_format(model: nn.Module) -> torch.memory_format:
-    """Return the layout of images that a network computes with fastest, and safely.
+def widest_float(device: torch.device) -> torch.dtype:
+    """Return the floating-point type of a device with the most bits."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
-    That is with channels last. But on a CPU with several threads, PyTorch 2.13 writes beyond the
+
+def memory_format(model: nn.Module) -> torch.memory_format:
+    """Return the fastest layout of images that is safe for a network.
+
+    This is channels last. But on a CPU with several threads, PyTorch 2.13 writes beyond the
     end of its arrays where a convolution in this layout has a number of channels that is not a
-    multiple of 16 and the batch is odd; such a network gets the ordinary layout.
+    multiple of 16 and the batch is odd; such a network gets the default layout.
     """
     convolutions = [m for m in model.modules() if isinstance(m, nn.Conv2d)]
     on_cpu = all(p.device.type == "cpu" for p in model.parameters())
@@ -41,10 +46,10 @@ def memory_format(model: nn.Module) -> torch.memory_format:
 
 
 class ImageClassifier(nn.Module):
-    """A network with an embedding and a linear layer on top: what the networks here share.
+    """Base class: a network with an embedding and a linear layer on top of it.
 
     ``forward`` is ``head(features(x))``. The buffers ``mean`` and ``std`` (one number for each
-    channel) standardise the pixels; `standardise` measures them, and `train` calls it.
+    channel) standardise the pixels; `standardise` sets them, and `train` calls it.
     """
 
     mean: Tensor
@@ -80,11 +85,11 @@ class ImageClassifier(nn.Module):
         return logits
 
     def standardised(self, x: Tensor) -> Tensor:
-        """Return images as the first layer sees them."""
+        """Return the standardised images, the input of the first layer."""
         return (x - self.mean) / self.std
 
     def parameter_count(self) -> int:
-        """Return how many numbers are trained."""
+        """Return the number of trained parameters."""
         return sum(parameter.numel() for parameter in self.parameters())
 
 
@@ -207,7 +212,7 @@ class SmallCNN(ImageClassifier):
 
     def features(self, x: Tensor) -> Tensor:
         """Return the hidden layer after its ReLU, shape (images, 32 * width)."""
-        # pooling and ReLU commute, and after pooling there is a quarter to do
+        # pooling and ReLU commute, and pooling first leaves a quarter of the work
         x = torch.relu(nn.functional.max_pool2d(self.conv1(self.standardised(x)), 2))
         x = torch.relu(nn.functional.max_pool2d(self.conv2(x), 2))
         return torch.relu(self.hidden(x.flatten(1)))

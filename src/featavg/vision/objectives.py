@@ -1,25 +1,27 @@
-"""What an attack on an image classifier lowers, as functions of the logits, and what it must turn.
+"""Functions of the logits: losses of training, objectives of attacks, and the binary decision.
 
 The *decision* of a network is binary: is the summed probability of the positive classes above that
-of the negative ones? Robust accuracy is about this decision, whatever an attack lowers.
+of the negative ones? Robust accuracy is about this decision, whatever objective an attack has.
 """
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from featavg.vision.models import widest_float
 
 OBJECTIVES = ("cross-entropy", "readout", "probability")
 
-# Logits of a deep network are known to about this many roundings of the largest one.
+# The error of the logits of a deep network, in roundings of the largest one.
 _ROUNDINGS = 32
 
 
 def objectives_of(classes: int) -> tuple[str, ...]:
-    """Return the objectives that are worth attacking for a network with this many logits.
+    """Return the objectives that differ for a network with this many logits.
 
-    With two logits all are one: the cross-entropy and the difference of probabilities are monotone
-    functions of the difference of the logits.
+    With two logits they are equivalent: the cross-entropy and the difference of probabilities are
+    monotone functions of the difference of the logits.
 
     Examples
     --------
@@ -49,18 +51,18 @@ def readout(logits: Tensor, positive: Tensor) -> Tensor:
 
 
 def objective(name: str, logits: Tensor, labels: Tensor, positive: Tensor) -> Tensor:
-    r"""Return what an attack lowers, for each image; it is large where the network is right.
+    r"""Return the objective that an attack minimises, for each image.
 
-    Paper: none; Section 6.2 does not say what its PGD lowers.
+    Paper: none; Section 6.2 does not say what the objective of its PGD is.
 
     - "cross-entropy", the network's own: :math:`f_c - \log\sum_{j\ne c}e^{f_j}` for the label c.
-      The cross-entropy is softplus of minus this, so the gradients have the same direction, and
-      this one does not vanish where the network is sure.
+      The cross-entropy is the softplus of its negative, so the gradients have the same direction,
+      and this one does not vanish where the network is confident.
     - "readout": y R, with y = ±1 the side of the label and R of `readout`.
     - "probability": :math:`y(\sum_{J_+} p_j - \sum_{J_-} p_j)`, from a softmax in the precision of
-      the network. This is y tanh(R/2), so it is the attack on "readout" but for rounding: where the
-      network is sure its gradient loses a part, or all. A curve that is higher than that of
-      "readout" shows how much of the robustness is nothing but this.
+      the network. This is y tanh(R/2), so it equals the attack on "readout" up to rounding, but its
+      gradient is partly or completely lost where the network is confident. A curve above that of
+      "readout" shows how much apparent robustness is due to this.
 
     Parameters
     ----------
@@ -77,14 +79,34 @@ def objective(name: str, logits: Tensor, labels: Tensor, positive: Tensor) -> Te
     [1.3069, 1.3069, 0.574]
     """
     if name == "cross-entropy":
-        own = labels[:, None]
-        others = logits.scatter(1, own, -torch.inf).logsumexp(1)
-        return logits.gather(1, own)[:, 0] - others
+        return -excess(logits, labels)
     y = sides(labels, positive)
     if name == "readout":
         return y * readout(logits, positive)
     probabilities = logits.softmax(1)
     return y * (probabilities[:, positive].sum(1) - probabilities[:, ~positive].sum(1))
+
+
+def excess(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return z, logsumexp over the other logits minus the logit of the label.
+
+    The cross-entropy is log(1 + exp(z)), which is accurate even where the usual form rounds to 0.
+    """
+    own = labels[:, None]
+    return logits.scatter(1, own, -torch.inf).logsumexp(1) - logits.gather(1, own)[:, 0]
+
+
+def log_losses(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the logarithm of the cross-entropy log(1 + exp(z)) of each image; below z = -30, z."""
+    z = excess(logits, labels)
+    return torch.where(z < -30, z, nn.functional.softplus(z.clamp(min=-30)).log())
+
+
+def scaled_losses(logits: Tensor, labels: Tensor, log_scale: float) -> Tensor:
+    """Return the cross-entropy of each image, divided by exp(log_scale)."""
+    if log_scale == 0:
+        return nn.functional.softplus(excess(logits, labels))
+    return (log_losses(logits, labels) - log_scale).exp()
 
 
 def sides(labels: Tensor, positive: Tensor) -> Tensor:
@@ -94,20 +116,15 @@ def sides(labels: Tensor, positive: Tensor) -> Tensor:
 
 def wrong(logits: Tensor, labels: Tensor, positive: Tensor) -> Tensor:
     """Return where the decision is not the side of the label; at a readout of 0 it is -1."""
-    return (readout(logits.to(wide(logits.device)), positive) > 0) != positive[labels]
+    return (readout(logits.to(widest_float(logits.device)), positive) > 0) != positive[labels]
 
 
 def clearly_wrong(logits: Tensor, labels: Tensor, positive: Tensor) -> Tensor:
-    """Return where the decision is wrong by more than the rounding of the logits.
+    """Return where the decision is wrong by more than the rounding error of the logits.
 
-    What an attack finds has to pass this, so that it is still wrong in a batch of another size or
-    on another device.
+    An attack succeeds only where this holds, so that its result does not depend on the size of the
+    batch or on the device.
     """
-    exact = logits.to(wide(logits.device))
+    exact = logits.to(widest_float(logits.device))
     doubt = _ROUNDINGS * torch.finfo(logits.dtype).eps * exact.abs().amax(1)
     return sides(labels, positive) * readout(exact, positive) < -doubt
-
-
-def wide(device: torch.device) -> torch.dtype:
-    """Return the widest type of a device."""
-    return torch.float32 if device.type == "mps" else torch.float64

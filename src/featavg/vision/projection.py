@@ -1,9 +1,9 @@
-r"""Nearest points of a ball, or of a half-space, that are still images.
+r"""Projections onto a ball or a half-space within the box of images.
 
-A perturbation v of an image x is an image again where :math:`-x \le v \le 1 - x`, the box. All
-three functions here are :math:`\mathrm{clip}(s\,v)` onto the box with the right number s for each
+A perturbation v of an image x gives an image where :math:`-x \le v \le 1 - x`, the box. All three
+functions here are :math:`\mathrm{clip}(s\,v)` onto the box with the right number s for each
 image, which is the root of a concave, increasing, piecewise linear function. Newton's method from
-the left arrives at it exactly after finitely many steps, usually fewer than ten.
+the left finds it exactly after finitely many steps, usually fewer than ten.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from featavg.vision.objectives import wide
+from featavg.vision.models import widest_float
 
-_MOST_STEPS = 200  # as many as there are pixels at worst, but a dozen on images
+_MOST_STEPS = 200  # at worst one for each pixel, but a dozen on images
 
 
 def project_to_ball(v: Tensor, x: Tensor, radius: Tensor | float) -> Tensor:
@@ -86,7 +86,7 @@ def _scale(v: Tensor, x: Tensor, radius: Tensor | float) -> Tensor:
 
 def _limits(v: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return v, flat and in the widest type, and how far each pixel may go in its direction."""
-    kind = wide(v.device)
+    kind = widest_float(v.device)
     flat, image = v.flatten(1).to(kind), x.flatten(1).to(kind)
     return flat, torch.where(flat > 0, 1 - image, image)
 
@@ -113,6 +113,6 @@ def _root(weights: Tensor, ends: Tensor, target: Tensor) -> Tensor:
 def _clipped(v: Tensor, x: Tensor, s: Tensor) -> Tensor:
     """Return the perturbation clip(s v) onto the box, in the type of x."""
     flat, limits = _limits(v, x)
-    # where s is infinite a pixel that does not move stays
+    # a pixel that does not move stays where s is infinite
     moved = torch.where(flat == 0, 0, flat.abs() * s[:, None])
     return (torch.minimum(moved, limits) * flat.sign()).to(x.dtype).reshape(x.shape)

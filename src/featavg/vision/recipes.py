@@ -1,4 +1,4 @@
-"""How a network is trained: the paper's recipes, and quick ones for two cores."""
+"""Recipes: all settings of a training, the paper's and quick ones for two cores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from featavg.errors import InputError
 SCHEDULES = ("cosine", "constant", "one-cycle", "loss-based")
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
 _WARM_UP = 0.2  # of all steps of one-cycle
-_START = 1 / 25  # of the largest rate: where one-cycle begins
+_START = 1 / 25  # of the largest rate: the first rate of one-cycle
 _RAISE, _LOWER, _UNDONE = 2 ** (1 / 5), 2 ** (-1 / 10), 1 / 2  # of the loss-based rate
 _WORSE = math.log(2)  # an epoch whose loss is this much above the smallest, in log, is undone
 
@@ -28,9 +28,9 @@ class Recipe:
     Parameters
     ----------
     epochs, batch : int
-        Passes over the data; images in a step, over all devices together.
+        The number of passes over the data, and of images in a step on all devices together.
     learning_rate : float
-        Where the schedule starts; for ``one-cycle`` its largest value.
+        The initial learning rate; for ``one-cycle`` the largest one.
     schedule : str
         ``cosine`` (falls to 0, a new value each epoch), ``constant``, ``one-cycle`` (up and down
         on straight lines, a new value each step) or ``loss-based`` (the talk's; needs no weight
@@ -42,8 +42,8 @@ class Recipe:
     flip : bool
         Mirror each image left to right with probability 1/2.
     small_epochs, small_size : int
-        The first epochs see images shrunk to this height and width, which is faster; then the
-        images as they are. Only for networks that take images of any size, such as `ResNet18`.
+        The number of first epochs in which images are shrunk to this height and width, which is
+        faster. Only for networks that accept images of any size, such as `ResNet18`.
     precision : str
         ``32-true``, or on a GPU ``16-mixed`` or ``bf16-mixed``.
 
@@ -92,8 +92,8 @@ class Recipe:
     def fingerprint(self) -> str:
         """A hash of all settings that the weights after an epoch depend on.
 
-        The number of epochs is not among them where the schedule does not look at it: such a
-        training may be continued from one with fewer epochs.
+        It does not include the number of epochs where the schedule does not depend on it, so that
+        such a training can be continued with more epochs.
         """
         settings = asdict(self)
         if self.schedule in ("constant", "loss-based"):
@@ -110,10 +110,10 @@ class Recipe:
         - one-cycle: from eta / 25 up to eta over the first fifth of the S steps, then down to 0;
         - loss-based (after Lyu and Li, 2020, Appendix K.1): alpha / L, where L is the smallest loss
           after an epoch so far and alpha starts at eta, grows by 2^(1/5) after an epoch with a new
-          smallest loss and falls by 2^(1/10) after any other. What is returned is alpha: training
-          divides the loss by L instead, in logarithms, so that no loss is too small. Differs from
-          theirs: an epoch that ends with more than twice the smallest loss is taken back (see
-          `undoes`) and alpha halved, because one step that is too long can silence every neuron.
+          smallest loss and falls by 2^(1/10) after any other. The result is alpha: training divides
+          the loss by L instead, in logarithms, so that no loss is too small. Differs from theirs:
+          an epoch that ends with more than twice the smallest loss is undone (see `undoes`) and
+          alpha halved, because one step that is too long can deactivate every neuron.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Recipe:
         return [eta] * steps
 
     def undoes(self, log_losses: Sequence[float]) -> bool:
-        """Return whether the last epoch is taken back: loss-based, and its loss is too large."""
+        """Return whether the last epoch is undone: loss-based, and its loss is too large."""
         *before, last = log_losses
         return self.schedule == "loss-based" and last - min(before, default=math.inf) > _WORSE
 

@@ -1,10 +1,11 @@
-"""Images under attack: what is shared by the attacks on image classifiers."""
+"""The state of an attack: the network, a batch of its images, and the best perturbations so far."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,9 +15,16 @@ from torch import Tensor, nn
 from featavg import checks
 from featavg.errors import InputError
 from featavg.vision import objectives
-from featavg.vision.augmentation import checked, checked_labels
-from featavg.vision.models import memory_format
-from featavg.vision.objectives import wide
+from featavg.vision.evaluation import (
+    checked_labels,
+    checked_pixels,
+    evaluating,
+    logits_of,
+    to_model,
+)
+from featavg.vision.models import widest_float
+
+Positive = int | list[int] | tuple[int, ...] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,40 +43,36 @@ class Batch:
     def __len__(self) -> int:
         return len(self.x)
 
-    def subset(self, which: Tensor) -> Batch:
-        """Return a part of the images."""
-        return Batch(self.model, self.x[which], self.labels[which], self.positive)
-
     def logits(self, images: Tensor) -> Tensor:
         """Return the logits of images."""
         with torch.no_grad():
-            return _apply(self.model, images)
+            return logits_of(self.model, images)
 
     def wrong(self, logits: Tensor) -> Tensor:
         """Return where the decision is wrong."""
         return objectives.wrong(logits, self.labels, self.positive)
 
-    def turned(self, logits: Tensor) -> Tensor:
-        """Return where the decision is wrong, beyond doubt by rounding."""
+    def clearly_wrong(self, logits: Tensor) -> Tensor:
+        """Return where the decision is wrong by more than the rounding error."""
         return objectives.clearly_wrong(logits, self.labels, self.positive)
 
     def norms(self, images: Tensor) -> Tensor:
-        """Return the distance of each image from `x`, in the widest type."""
-        kind = wide(self.x.device)
-        return (images.to(kind) - self.x.to(kind)).flatten(1).norm(dim=1)
+        """Return the distance of each image from `x`, in the widest dtype."""
+        dtype = widest_float(self.x.device)
+        return (images.to(dtype) - self.x.to(dtype)).flatten(1).norm(dim=1)
 
     def descent(self, images: Tensor, objective: str) -> tuple[Tensor, Tensor, Tensor]:
-        """Return logits, the unit vectors along which the objective falls, and its slopes there.
+        """Return logits, unit vectors of steepest descent of the objective, and its slopes.
 
         A direction is 0 where the gradient is 0 or not finite.
         """
         with torch.enable_grad():
             inputs = images.detach().clone().requires_grad_()
-            logits = _apply(self.model, inputs)
+            logits = logits_of(self.model, inputs)
             value = objectives.objective(objective, logits, self.labels, self.positive)
             (gradient,) = torch.autograd.grad(value.sum(), inputs)
         flat = gradient.flatten(1)
-        # by the largest entry first: the squares of tiny gradients would underflow
+        # divided by the largest entry first: the squares of tiny gradients would underflow
         largest = flat.abs().amax(1, keepdim=True)
         usable = torch.isfinite(largest) & (largest > 0)
         flat = torch.where(usable, flat / largest, 0)
@@ -77,50 +81,63 @@ class Batch:
         return logits.detach(), unit, torch.where(usable, largest * norm, 0)[:, 0]
 
     def moved(self, perturbations: Tensor) -> Tensor:
-        """Return images: x plus perturbations, within [0, 1] also after rounding."""
+        """Return x plus perturbations, within [0, 1] also after rounding."""
         return (self.x + perturbations).clamp(0, 1)
 
 
 @dataclass(eq=False)
 class Best:
-    """The nearest image so far that turns the decision; the image itself where there is none."""
+    """The nearest misclassified image found so far; the image itself where there is none."""
 
     norms: Tensor
     images: Tensor
 
     @classmethod
     def of(cls, batch: Batch) -> Best:
-        """Start with nothing found; images whose decision is wrong need no perturbation."""
+        """Start from the images alone; those that are misclassified need no perturbation."""
         wrong = batch.wrong(batch.logits(batch.x))
-        nothing = torch.full((len(batch),), torch.inf, dtype=wide(batch.x.device))
+        nothing = torch.full((len(batch),), torch.inf, dtype=widest_float(batch.x.device))
         return cls(torch.where(wrong, 0, nothing.to(batch.x.device)), batch.x.clone())
 
-    def offer(self, batch: Batch, images: Tensor, turned: Tensor | None = None) -> Tensor:
-        """Take what turns the decision and is nearer; return where anything turns it."""
-        if turned is None:
-            turned = batch.turned(batch.logits(images))
-        self.merge(Best(torch.where(turned, batch.norms(images), torch.inf), images))
-        return turned
+    @contextmanager
+    def subset(self, batch: Batch, which: Tensor) -> Iterator[tuple[Batch, Best]]:
+        """Work on some of the images; the results are written back at the end."""
+        part = Batch(batch.model, batch.x[which], batch.labels[which], batch.positive)
+        found = Best(self.norms[which], self.images[which])
+        yield part, found
+        self.norms[which], self.images[which] = found.norms, found.images
+
+    def offer(self, batch: Batch, images: Tensor, wrong: Tensor | None = None) -> Tensor:
+        """Take misclassified images that are nearer; return which images are misclassified."""
+        if wrong is None:
+            wrong = batch.clearly_wrong(batch.logits(images))
+        self.merge(Best(torch.where(wrong, batch.norms(images), torch.inf), images))
+        return wrong
 
     def merge(self, other: Best) -> None:
-        """Take what is nearer of another."""
+        """Take the images of another that are nearer."""
         better = other.norms < self.norms
         self.norms = torch.where(better, other.norms, self.norms)
         each = better.reshape(-1, *[1] * (self.images.ndim - 1))
         self.images = torch.where(each, other.images, self.images)
 
     def copy(self) -> Best:
-        """Return the same, to be improved apart."""
+        """Return a copy."""
         return Best(self.norms.clone(), self.images.clone())
 
-    def open(self) -> Tensor:
-        """Return the indices of images that were right and for which something was found."""
+    def improvable(self) -> Tensor:
+        """Return the indices of images for which a perturbation was needed and found."""
         return torch.nonzero(torch.isfinite(self.norms) & (self.norms > 0))[:, 0]
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the norms and the images as arrays, named as in `ImageAttack`."""
+        norms = self.norms.cpu().numpy().astype(np.float64)
+        return {"norms": norms, "adversarial": self.images.cpu().numpy()}
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A network and all images it is to be attacked on, checked."""
+    """A network and all images that it is attacked on, checked."""
 
     model: nn.Module
     images: Tensor
@@ -134,13 +151,13 @@ class Target:
         model: nn.Module,
         images: ArrayLike | Tensor,
         labels: ArrayLike | Tensor,
-        positive: int | list[int] | tuple[int, ...] | None,
+        positive: Positive,
     ) -> Target:
-        """Check what was handed in."""
-        pixels = _pixels(images)
+        """Check the arguments of an attack."""
+        pixels = checked_pixels(images)
         own = checked_labels(labels, len(pixels))
         with evaluating(model), torch.no_grad():
-            logits = _apply(model, _to_model(model, pixels[:1]))
+            logits = logits_of(model, to_model(model, pixels[:1]))
         if logits.ndim != 2 or logits.shape[1] < 2:
             raise InputError(
                 "model must return at least two logits for each image; "
@@ -157,60 +174,10 @@ class Target:
     def __len__(self) -> int:
         return len(self.images)
 
-    def objective(self, name: str) -> str:
-        """Return the name of an objective."""
-        return checks.choice("objective", name, objectives.OBJECTIVES)
-
-    def batch(self, first: int, size: int) -> Batch:
-        """Return the images from `first` on, at most `size` of them."""
-        part = slice(first, first + size)
-        x = _to_model(self.model, self.images[part])
+    def batch(self, index: int, size: int) -> Batch:
+        """Return the batch with this index, of at most `size` images."""
+        part = slice(index * size, (index + 1) * size)
+        x = to_model(self.model, self.images[part])
         positive = torch.zeros(self.classes, dtype=torch.bool)
         positive[list(self.positive)] = True
         return Batch(self.model, x, self.labels[part].to(x.device), positive.to(x.device))
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a network into evaluation mode for a while."""
-    was_training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(was_training)
-
-
-def _apply(model: nn.Module, images: Tensor) -> Tensor:
-    """Return the logits, with the memory layout that training uses."""
-    layout = memory_format(model) if images.ndim == 4 else torch.contiguous_format
-    logits: Tensor = model(images.contiguous(memory_format=layout))
-    return logits
-
-
-def _to_model(model: nn.Module, pixels: Tensor) -> Tensor:
-    """Return images in [0, 1] on the device and in the type of a network."""
-    parameter = next(model.parameters(), torch.zeros(1))
-    moved = pixels.to(parameter.device)
-    return moved.to(parameter.dtype) / (255 if pixels.dtype == torch.uint8 else 1)
-
-
-def _pixels(images: ArrayLike | Tensor) -> Tensor:
-    """Return uint8 images, or floating-point ones in [0, 1], as a tensor on the CPU."""
-    if not isinstance(images, Tensor):
-        array = np.asarray(images)
-        if array.dtype == np.uint8:
-            return checked(array)
-        images = torch.from_numpy(np.array(checks.numbers("images", array)))
-    if not images.is_floating_point():
-        return checked(images)
-    if images.ndim != 4 or 0 in images.shape:
-        raise InputError(
-            f"images must be of shape (images, channels, height, width); got {tuple(images.shape)}."
-        )
-    if not ((images >= 0) & (images <= 1)).all():
-        raise InputError(
-            "images must be within [0, 1], where floating point, because attacks stay there; "
-            f"got values from {float(images.min()):g} to {float(images.max()):g}."
-        )
-    return images.detach().cpu()

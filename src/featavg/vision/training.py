@@ -1,4 +1,4 @@
-"""Training of image classifiers that can be killed at any time and goes on where it was."""
+"""Training of image classifiers, which can be interrupted at any time and resumed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from featavg import checks
 from featavg.errors import InputError
 from featavg.progress import ProgressReporter
-from featavg.vision.augmentation import Draw, ImagePool, checked, checked_labels
+from featavg.vision.augmentation import Draw, ImagePool
 from featavg.vision.checkpoint import (
     Checkpoint,
     Identity,
@@ -27,12 +27,11 @@ from featavg.vision.checkpoint import (
     remove_leftovers,
     writable,
 )
-from featavg.vision.devices import launched_fabric, limited_threads, widest_float
-from featavg.vision.losses import log_losses, losses_over
-from featavg.vision.models import ImageClassifier, memory_format
-from featavg.vision.recipes import RECIPES, Recipe
-
-__all__ = ["RECIPES", "Recipe", "Trained", "train"]
+from featavg.vision.devices import launched_fabric, limited_threads
+from featavg.vision.evaluation import checked_images, checked_labels
+from featavg.vision.models import ImageClassifier, memory_format, widest_float
+from featavg.vision.objectives import log_losses, scaled_losses
+from featavg.vision.recipes import Recipe
 
 _SECONDS_BETWEEN_LABELS = 0.5
 _TINY = 5e-324  # the smallest number above 0: a loss of 0 has no logarithm
@@ -40,21 +39,21 @@ _TINY = 5e-324  # the smallest number above 0: a loss of 0 has no logarithm
 
 @dataclass(frozen=True, repr=False)
 class Trained:
-    """A trained network and how it got there.
+    """A trained network and the history of its training.
 
     Attributes
     ----------
     model : torch.nn.Module
         The network, in evaluation mode, on the device it was trained on.
     recipe : Recipe
-        How it was trained.
+        The settings of the training.
     log_losses, accuracies : tuple of float
-        For each epoch, the logarithm of the mean loss and the accuracy on the training images as
-        they were seen: augmented, and while the weights changed.
+        For each epoch, the logarithm of the mean loss and the accuracy on the augmented training
+        images, averaged while the weights changed.
     seconds : float
-        Wall time of all epochs, also of those before an interruption.
+        Wall time of all epochs, including those before an interruption.
     resumed_from : int
-        Epochs that a checkpoint had done already; 0 for a run from the start.
+        The number of epochs of the checkpoint; 0 for a run from the start.
     """
 
     model: nn.Module
@@ -95,35 +94,35 @@ def train(
 
     Paper: Section 6.2, with the recipes ``cifar10`` and ``mnist`` of `RECIPES`.
 
-    With a `checkpoint`, the state is written after every epoch. A run that was killed and is
-    started again with the same arguments goes on from there and, on a CPU with the same number of
-    threads, ends with the same weights bit for bit. A finished run is only read, or continued if
-    the recipe now has more epochs and a schedule that does not depend on their number.
+    With a `checkpoint`, the state is written after every epoch. If a run is killed and started
+    again with the same arguments, it resumes from there and, on a CPU with the same number of
+    threads, ends with identical weights. A finished run is only read, or continued if the recipe
+    has more epochs and a schedule that does not depend on their number.
 
     Parameters
     ----------
     model : torch.nn.Module
-        Takes images in [0, 1] and returns logits. It is not changed: a copy is trained. An
-        `ImageClassifier` is first given the mean and standard deviation of `images`.
+        Takes images in [0, 1] and returns logits. A copy is trained, the model is not changed. An
+        `ImageClassifier` first gets the mean and standard deviation of `images`.
     images : array or tensor of uint8, shape (images, channels, height, width)
-        All of them; they are kept in the memory of the device.
+        The training images; they are kept in the memory of the device.
     labels : array or tensor of int, shape (images,)
         From 0 to the number of logits minus 1.
     recipe : Recipe
         Such as ``RECIPES["cifar10-quick"]``.
     seed : int
-        Of the order of the images and the augmentation; the initial weights are the model's own.
+        The seed of the order of the images and of the augmentation.
     checkpoint : path, optional
-        The file to write and to go on from. One that is damaged or belongs to another recipe, seed,
-        network or other data is refused.
+        The file to write and to resume from. A file that is damaged or belongs to another recipe,
+        seed, network or data set is refused.
     accelerator, devices, strategy
-        Handed to `lightning_fabric.Fabric`: ``devices=4, strategy="ddp"`` trains on four GPUs, each
+        Passed to `lightning_fabric.Fabric`: ``devices=4, strategy="ddp"`` trains on four GPUs, each
         with a quarter of every batch (and, as usual, batch normalisation over its quarter).
     threads : int, optional
-        Threads on a CPU; PyTorch's own setting if not given. Give 1 where other processes compute
-        too: threads that wait for each other can then be many times slower than one.
+        The number of threads on a CPU; by default PyTorch's own setting. On a busy machine 1 can be
+        many times faster.
     progress : bool
-        Show loss, accuracy and the time left.
+        Show loss, accuracy and the remaining time.
 
     Returns
     -------
@@ -143,7 +142,7 @@ def train(
     >>> accuracy(done.model, images.astype(np.uint8), labels)
     1.0
     """
-    pixels = checked(images)
+    pixels = checked_images(images)
     targets = checked_labels(labels, len(pixels))
     checks.count("seed", seed, minimum=0)
     path = None if checkpoint is None else writable(Path(checkpoint))
@@ -188,7 +187,7 @@ def train(
 
 
 class _Run:
-    """A training under way."""
+    """The state of a training."""
 
     def __init__(
         self,
@@ -225,7 +224,7 @@ class _Run:
         self.fabric.strategy.precision.load_state_dict(saved.precision)
 
     def state(self) -> Checkpoint:
-        """Return what is needed to go on."""
+        """Return the checkpoint of the current state."""
         return Checkpoint(
             epoch=self.epoch,
             model=dict(self.net.state_dict()),
@@ -237,19 +236,19 @@ class _Run:
         )
 
     def one_epoch(self, reporter: ProgressReporter) -> None:
-        """Pass over the data once."""
+        """Train for one pass over the data."""
         start = shown = time.monotonic()
         device, rank = self.fabric.device, self.fabric.global_rank
         recipe, epoch = self.recipe, self.epoch
         draw = Draw.of(self.images, recipe, self.seed, epoch).to(device)
         loss_based = recipe.schedule == "loss-based"
-        size = min(self.log_losses, default=0.0) if loss_based else 0.0
+        log_scale = min(self.log_losses, default=0.0) if loss_based else 0.0
         before = copy.deepcopy(self.net.state_dict()) if loss_based else None
-        # sums of losses, of right answers, and of images
+        # the sum of the losses, and the counts of correct and all images
         totals = torch.zeros(3, dtype=widest_float(device), device=device)
         self.net.train()
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            # for networks with randomness of their own, such as dropout
+            # for networks with their own randomness, such as dropout
             torch.manual_seed(
                 int(np.random.default_rng([self.seed, epoch, 1 + rank]).integers(2**63))
             )
@@ -258,17 +257,17 @@ class _Run:
                 if epoch < recipe.small_epochs:
                     x = nn.functional.interpolate(x, size=recipe.small_size, mode="area")
                 x = x.contiguous(memory_format=self.format)
-                totals += self._step(x, y, rate, size)
+                totals += self._step(x, y, rate, log_scale)
                 self.steps_done += 1
                 if time.monotonic() - shown > _SECONDS_BETWEEN_LABELS or step == self.steps - 1:
                     shown = time.monotonic()
-                    reporter.show(self.steps_done, self._label(totals, size))
-        loss, right, seen = self._over_devices(totals)
+                    reporter.show(self.steps_done, self._label(totals, log_scale))
+        loss, right, seen = cast(Tensor, self.fabric.all_reduce(totals, reduce_op="sum")).tolist()
         log_loss = self._log_loss() if loss_based else _log(loss / seen)
         if not log_loss < math.inf and not (loss_based and self.log_losses):
             raise InputError(
-                f"learning_rate must be small enough, and with {recipe.learning_rate!r} the loss "
-                f"became {loss} in epoch {epoch + 1}."
+                f"learning_rate must be smaller because the loss became {loss} in epoch "
+                f"{epoch + 1}; got {recipe.learning_rate!r}."
             )
         self.log_losses.append(log_loss)
         if before is not None and recipe.undoes(self.log_losses):
@@ -278,9 +277,10 @@ class _Run:
         self.seconds += time.monotonic() - start
 
     def _log_loss(self) -> float:
-        """Return the logarithm of the mean loss of all images as they are, infinity if not finite.
+        """Return the logarithm of the mean loss of all images without augmentation.
 
-        Measured after the epoch: a mean over its steps would not see that its last one went wrong.
+        It is measured after the epoch, so that it includes the effect of the last step; infinity if
+        it is not finite.
         """
         parts = []
         with torch.no_grad():
@@ -291,8 +291,8 @@ class _Run:
         value = float(torch.stack(parts).logsumexp(0)) - math.log(self.images)
         return math.inf if math.isnan(value) else value
 
-    def _step(self, x: Tensor, y: Tensor, rate: float, size: float) -> Tensor:
-        """Take one step and return the sums of losses, of right answers, and of images."""
+    def _step(self, x: Tensor, y: Tensor, rate: float, log_scale: float) -> Tensor:
+        """Take one step; return the sum of the losses, and the counts of correct and all images."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.zero_grad()
@@ -302,39 +302,34 @@ class _Run:
                 f"labels must be below the number of logits; got the label {self.largest_label} "
                 f"and logits of shape {tuple(logits.shape)}."
             )
-        losses = losses_over(logits.to(widest_float(logits.device)), y, size)
+        losses = scaled_losses(logits.to(widest_float(logits.device)), y, log_scale)
         self.fabric.backward(losses.mean())
         self.optimizer.step()
         right = (logits.detach().argmax(1) == y).sum()
         return torch.stack([losses.detach().sum(), right, torch.full_like(right, len(y))])
 
     def _part(self, step: int) -> slice:
-        """Return which images of the epoch's order this device takes in a step."""
+        """Return the slice of the epoch's order that this device takes in a step."""
         world, rank, batch = self.fabric.world_size, self.fabric.global_rank, self.recipe.batch
         first = step * batch
         share = min(batch, self.images - first) // world
         return slice(first + rank * share, first + (rank + 1) * share)
 
-    def _over_devices(self, totals: Tensor) -> tuple[float, float, float]:
-        summed = cast(Tensor, self.fabric.all_reduce(totals, reduce_op="sum"))
-        loss, right, seen = summed.tolist()
-        return loss, right, seen
-
-    def _label(self, totals: Tensor, size: float) -> str:
+    def _label(self, totals: Tensor, log_scale: float) -> str:
         loss, right, seen = totals.tolist()
         return (
             f"epoch {self.epoch + 1}/{self.recipe.epochs}, "
-            f"loss {math.exp(size) * loss / seen:.3g}, accuracy {right / seen:.1%}"
+            f"loss {math.exp(log_scale) * loss / seen:.3g}, accuracy {right / seen:.1%}"
         )
 
 
 def _log(loss: float) -> float:
-    """Return the logarithm of a loss, infinity if that is not a number."""
+    """Return the logarithm of a loss; infinity if the loss is NaN."""
     return math.inf if math.isnan(loss) else math.log(max(loss, _TINY))
 
 
 def _steps(images: int, batch: int, devices: int) -> int:
-    """Return the steps of an epoch: a last one with fewer images than devices is left out."""
+    """Return the number of steps of an epoch, without a last one with fewer images than devices."""
     if batch % devices:
         raise InputError(
             f"batch must be a multiple of the number of devices; got {batch} and {devices}."
@@ -343,7 +338,9 @@ def _steps(images: int, batch: int, devices: int) -> int:
     if 0 < images % batch < devices:
         steps -= 1
     if not steps:
-        raise InputError(f"images must be at least as many as devices; got {images}, {devices}.")
+        raise InputError(
+            f"there must be at least as many images as devices; got {images} and {devices}."
+        )
     return steps
 
 
@@ -351,7 +348,7 @@ def _check_shapes(net: ImageClassifier, images: Tensor, labels: Tensor, recipe: 
     size = getattr(net, "size", None)
     if size and recipe.small_epochs:
         raise InputError(
-            "small_epochs must be 0 because this network takes images of one size only; "
+            "small_epochs must be 0 because this network accepts images of one size only; "
             f"got {recipe.small_epochs}."
         )
     if images.shape[1] != net.channels or (size and images.shape[2:] != (size, size)):
