@@ -381,10 +381,9 @@ class TestLoss:
             assert run.loss_function == loss
         refused("one output", fa.descend, multi(USUAL), USUAL, learning_rate=1, steps=1,
                 loss=fa.Logistic())  # fmt: skip
-        refused("many outputs", fa.descend, binary(USUAL), USUAL, learning_rate=1, steps=1,
-                loss=fa.CrossEntropy())  # fmt: skip
-        refused("output for each cluster", fa.descend, binary(USUAL), USUAL, learning_rate=1,
-                steps=1, loss=fa.CoarseCrossEntropy())  # fmt: skip
+        for loss in (fa.CrossEntropy(), fa.CoarseCrossEntropy()):
+            refused("output for each cluster", fa.descend, binary(USUAL), USUAL, learning_rate=1,
+                    steps=1, loss=loss)  # fmt: skip
 
     def test_fast_forward(self):
         for net, loss in (

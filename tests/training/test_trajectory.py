@@ -20,7 +20,7 @@ def test_recorded_networks_losses_margins_and_activations_belong_together(small_
             at = run.net_at(index)
             np.testing.assert_allclose(at.weights, again.weights, rtol=1e-9, atol=1e-12)
             loss = at.default_loss
-            outputs, targets = at.outputs(small_train.x), loss.targets(at, small_train)
+            outputs, targets = at.outputs(small_train.x), loss.targets(at.output_count, small_train)
             assert run.loss[index] == pytest.approx(loss.losses(outputs, targets).mean())
             np.testing.assert_allclose(run.margins[index], loss.margins(outputs, targets))
             np.testing.assert_array_equal(run.active[index], at.preactivations(small_train.x) >= 0)

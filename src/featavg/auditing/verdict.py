@@ -1,15 +1,14 @@
-"""The result of an audit in plain words."""
+"""The result of an audit, as numbers and in plain words."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from featavg.auditing.geometry import NOT_ORTHOGONAL, OVERLAPPING, UNBALANCED
-
-if TYPE_CHECKING:
-    from featavg.auditing.audit import Audit
+from featavg.auditing.geometry import NOT_ORTHOGONAL, OVERLAPPING, UNBALANCED, Geometry
+from featavg.auditing.heldout import Network
 
 AVERAGES, DECOUPLED = 0.7, 0.3
 """The smallest averaging index of a network that averages, and the largest of one that does not."""
@@ -20,7 +19,140 @@ _SAME = 0.1  # insignificant difference of averaging indices
 _FEW_FEATURES_HAVE = 0.9  # of the variance, worth a hint
 
 
-def reasons(audit: Audit) -> list[str]:
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """The result of an audit; `summary` gives it as plain data, `verdict` in words.
+
+    Attributes
+    ----------
+    classes : tuple
+        The class labels.
+    subclasses : dict
+        The number of subclasses of each class, given or found.
+    clear : dict
+        The number of subclasses of each class that are stable under halving the points, see
+        `featavg.estimators.subclasses.cluster`; more than these are used if a network trained on
+        more is more robust. Empty if subclasses were given.
+    names : tuple
+        The name of each subclass.
+    given : bool
+        Whether subclasses were given.
+    trained, held_out, measured : int
+        The numbers of training points, of held-out points, and of those with a measured radius.
+    norm : float
+        The root mean square distance of the training points from their mean, as a scale for radii.
+    leading : tuple of int and float
+        A tenth of the number of features, and the largest share of the variance of the training
+        points that this many features have.
+    geometry : Geometry
+        The positions of the subclasses.
+    coarse, fine : Network
+        The network trained on the coarse labels, and the one trained on subclasses.
+    gain : tuple of float
+        The difference of the median radii, and the ends of its 95 % bootstrap interval.
+    subclass_accuracy : float
+        The accuracy of the fine network in predicting subclasses; NaN if they are unknown.
+    """
+
+    classes: tuple[Any, ...]
+    subclasses: dict[Any, int]
+    clear: dict[Any, int]
+    names: tuple[Any, ...]
+    given: bool
+    trained: int
+    held_out: int
+    measured: int
+    norm: float
+    leading: tuple[int, float]
+    geometry: Geometry
+    coarse: Network
+    fine: Network
+    gain: tuple[float, float, float]
+    subclass_accuracy: float
+
+    @property
+    def predicted_ratio(self) -> float | None:
+        """The paper's gain, √(k/2) for k orthogonal balanced subclasses of two classes.
+
+        None for more than two classes, which the paper does not treat, and without subclasses.
+        """
+        if len(self.classes) != 2 or not self.divided:
+            return None
+        return float(np.sqrt(len(self.names) / 2))
+
+    @property
+    def divided(self) -> bool:
+        """Whether any class has more than one subclass; otherwise there is nothing to compare."""
+        return len(self.names) > len(self.classes)
+
+    @property
+    def ratio(self) -> float:
+        """The median radius of the fine network over that of the coarse one."""
+        coarse = self.coarse.median_radius
+        return self.fine.median_radius / coarse if coarse > 0 else float("nan")
+
+    @property
+    def reasons(self) -> list[str]:
+        """Likely reasons why the predicted gain is not reached."""
+        return _reasons(self)
+
+    @property
+    def hints(self) -> list[str]:
+        """Properties of the features that may affect the result."""
+        return _hints(self)
+
+    @property
+    def verdict(self) -> str:
+        """The result in plain words."""
+        return _verdict(self)
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything except the points as plain data, for JSON."""
+        networks = {
+            name: {
+                "accuracy": net.accuracy,
+                "averaging_index": net.averaging_index,
+                "median_radius": net.median_radius,
+                "radii": net.radii.tolist(),
+                "universal_radius": net.universal.radius,
+                "universal_broken": net.universal.broken,
+            }
+            for name, net in (("coarse", self.coarse), ("fine", self.fine))
+        }
+        return {
+            "classes": [str(name) for name in self.classes],
+            "subclasses": {str(name): count for name, count in self.subclasses.items()},
+            "subclasses_given": self.given,
+            "subclasses_clear": {str(name): count for name, count in self.clear.items()},
+            "trained": self.trained,
+            "held_out": self.held_out,
+            "measured": self.measured,
+            "norm": self.norm,
+            "sizes": self.geometry.sizes.tolist(),
+            "cosines": self.geometry.cosines.tolist(),
+            "cosine_deviation": self.geometry.cosine_deviation,
+            "decoupled_index": self.geometry.decoupled_index,
+            "imbalance": self.geometry.imbalance,
+            "subclass_accuracy": self.subclass_accuracy,
+            **networks,
+            "gain": self.gain[0],
+            "gain_interval": list(self.gain[1:]),
+            "ratio": self.ratio,
+            "predicted_ratio": self.predicted_ratio,
+            "reasons": self.reasons,
+            "verdict": self.verdict,
+            "hints": self.hints,
+        }
+
+    def __repr__(self) -> str:
+        found = " + ".join(str(count) for count in self.subclasses.values())
+        return (
+            f"Audit({found} subclasses, median radius {self.coarse.median_radius:.3g} -> "
+            f"{self.fine.median_radius:.3g})"
+        )
+
+
+def _reasons(audit: Audit) -> list[str]:
     """Return likely reasons why the predicted gain √(k/2) is not reached, most important first.
 
     The list is empty if no gain is predicted, or if it is reached.
@@ -53,7 +185,7 @@ def reasons(audit: Audit) -> list[str]:
     return found or ["classes are not as far apart as orthogonal means would be"]
 
 
-def verdict(audit: Audit) -> str:
+def _verdict(audit: Audit) -> str:
     """Return the result in a few sentences."""
     counts = " + ".join(str(count) for count in audit.subclasses.values())
     how = "given" if audit.given else "found"
@@ -81,7 +213,7 @@ def verdict(audit: Audit) -> str:
     return " ".join(parts)
 
 
-def hints(audit: Audit) -> list[str]:
+def _hints(audit: Audit) -> list[str]:
     """Return properties of the features that may affect the result."""
     few, share = audit.leading
     features = audit.geometry.means.shape[1]

@@ -14,8 +14,7 @@ from featavg.estimators.frontier import Frontier
 from featavg.estimators.heads import Head
 from featavg.estimators.scaling import Scaling
 from featavg.estimators.subclasses import Subclasses
-from featavg.networks.binary import BinaryNet
-from featavg.networks.multiclass import MultiClassNet
+from featavg.networks import plain_data
 
 FORMAT = "featavg estimator 2"
 _LABEL_KINDS = "biufU"
@@ -24,7 +23,7 @@ _LABEL_KINDS = "biufU"
 def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     """Return a fitted estimator as a description that JSON can hold, and arrays."""
     head, frontier, scaling = estimator.head_, estimator.frontier_, estimator.scaling_
-    net = head.net
+    network, network_arrays = plain_data.describe(head.net)
     about: dict[str, Any] = {
         "format": FORMAT,
         "kind": type(estimator).__name__,
@@ -39,15 +38,12 @@ def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
             frontier.held_out,
             float(frontier.robustness),
         ],
-        "network": None,
+        "network": network,
     }
-    if isinstance(net, MultiClassNet):
-        about["network"] = [net.classes, list(net.positive), net.readout]
     arrays: Arrays = {
         "classes": _labels(estimator.classes_),
         "shift": scaling.shift,
-        "weights": net.weights,
-        "biases": net.biases,
+        **network_arrays,
         "class_of": head.class_of,
         "frontier_steps": frontier.steps,
         "frontier_accuracy": frontier.accuracy,
@@ -101,7 +97,7 @@ def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
     classes = arrays["classes"]
     estimator.classes_ = classes.astype(object) if about["object_classes"] else classes
     estimator.scaling_ = Scaling(arrays["shift"], float(about["factor"]))
-    estimator.head_ = _head(about, arrays)
+    estimator.head_ = Head(plain_data.restore(about["network"], arrays), arrays["class_of"])
     points, radius_points, held_out, robustness = about["frontier"]
     estimator.frontier_ = Frontier(
         arrays["frontier_steps"],
@@ -121,15 +117,6 @@ def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
     _check_shapes(estimator)
 
 
-def _head(about: Mapping[str, Any], arrays: Arrays) -> Head:
-    weights, biases = arrays["weights"], arrays["biases"]
-    if about["network"] is None:
-        return Head(BinaryNet(weights, biases), arrays["class_of"])
-    groups, positive, readout = about["network"]
-    net = MultiClassNet(weights, groups, positive, readout, biases)
-    return Head(net, arrays["class_of"])
-
-
 def _subclasses(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> Subclasses:
     class_of = arrays["class_of"]
     names = estimator.classes_.tolist()
@@ -145,7 +132,7 @@ def _subclasses(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> Sub
 def _check_shapes(estimator: Any) -> None:
     """Refuse parts that do not fit together."""
     head, frontier = estimator.head_, estimator.frontier_
-    groups = head.net.classes if isinstance(head.net, MultiClassNet) else 2
+    groups = max(head.net.output_count, 2)
     fits = (
         head.net.dim == estimator.n_features_in_
         and estimator.scaling_.shift.ndim == 1

@@ -167,7 +167,7 @@ class _Problem:
                 f"got {net!r}, of degree {net.degree}."
             )
         Z = net.preactivations(sample.x).astype(np.float64)
-        D = _output_coefficients(net, net.default_loss.targets(net, sample))
+        D = _output_coefficients(net, net.default_loss.targets(net.output_count, sample))
         self.sign = np.einsum("or,eoi->eri", net.second_layer.astype(np.float64), D)
         q = (self.sign * net.activation.value(Z)).sum(axis=1)
         smallest = float(q.min())

@@ -50,7 +50,7 @@ def normalized_margin(net: TwoLayerNet, sample: Sample, loss: Loss | None = None
     """
     check_pair(net, sample)
     loss = net.default_loss if loss is None else loss
-    margins = loss.margins(net.outputs(sample.x), loss.targets(net, sample))
+    margins = loss.margins(net.outputs(sample.x), loss.targets(net.output_count, sample))
     return float(margins.min() / _norm(net) ** _degree(net))
 
 
@@ -85,7 +85,7 @@ def smoothed_margin(net: TwoLayerNet, sample: Sample, loss: Loss | None = None) 
     """
     check_pair(net, sample)
     loss = net.default_loss if loss is None else loss
-    log_losses = loss.log_losses(net.outputs(sample.x), loss.targets(net, sample))
+    log_losses = loss.log_losses(net.outputs(sample.x), loss.targets(net.output_count, sample))
     margin = loss.margin_of(logsumexp(log_losses.astype(np.float64)))
     return float(margin / _norm(net) ** _degree(net))
 

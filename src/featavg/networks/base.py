@@ -130,6 +130,11 @@ class TwoLayerNet(ABC):
         return False
 
     @property
+    def output_count(self) -> int:
+        """The number of outputs."""
+        return len(self.second_layer)
+
+    @property
     def has_one_output(self) -> bool:
         """Whether one output is the binary score; else there is an output for each class."""
         return len(self.second_layer) == 1
@@ -217,12 +222,19 @@ class TwoLayerNet(ABC):
         if outputs == "classes" and self.has_one_output:
             raise InputError("outputs 'classes' needs a MultiClassNet; got a BinaryNet.")
         try:
-            from featavg.networks.torch_net import make_torch_net
+            from featavg.networks.torch_net import TorchNet
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 "to_torch needs PyTorch: pip install 'featavg[vision]'."
             ) from error
-        return make_torch_net(self, outputs)
+        return TorchNet(
+            weights=self.weights,
+            biases=self.biases,
+            second_layer=self.second_layer,
+            positive=self.output_signs == 1,
+            activation=self.activation,
+            readout="classes" if outputs == "classes" else self.readout,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +15,6 @@ from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.data.law import Sample
 from featavg.errors import InputError
-
-if TYPE_CHECKING:
-    from featavg.networks.base import TwoLayerNet
 
 
 class Loss(ABC):
@@ -40,9 +37,9 @@ class Loss(ABC):
     log_lipschitz = False
     curvature: float | None = None
 
-    def targets(self, net: TwoLayerNet, sample: Sample) -> Any:
-        """Return the labels that a network is trained on: sides, or clusters of many outputs."""
-        return sample.y if net.has_one_output else _clusters(net, sample)
+    def targets(self, outputs: int, sample: Sample) -> Any:
+        """Return the labels of a network with so many outputs: sides of one, else clusters."""
+        return sample.y if outputs == 1 else _clusters(outputs, sample)
 
     @abstractmethod
     def losses(self, outputs: FloatArray, targets: Any) -> FloatArray:
@@ -195,10 +192,10 @@ class Logistic(_LogisticLoss):
     smoothing: float = 0.0
     curvature = 0.25
 
-    def targets(self, net: TwoLayerNet, sample: Sample) -> IntArray:
+    def targets(self, outputs: int, sample: Sample) -> IntArray:
         """Return the coarse labels y."""
-        if not net.has_one_output:
-            raise InputError(f"Logistic needs a network of one output; got {net!r}.")
+        if outputs != 1:
+            raise InputError(f"Logistic needs a network of one output; got {outputs} outputs.")
         return sample.y
 
     def _spread(self, outputs: FloatArray, targets: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -223,11 +220,9 @@ class CrossEntropy(_LogisticLoss):
     smoothing: float = 0.0
     curvature = 0.5
 
-    def targets(self, net: TwoLayerNet, sample: Sample) -> IntArray:
+    def targets(self, outputs: int, sample: Sample) -> IntArray:
         """Return the fine labels: the cluster of each point."""
-        if net.has_one_output:
-            raise InputError(f"CrossEntropy needs a network of many outputs; got {net!r}.")
-        return _clusters(net, sample)
+        return _clusters(outputs, sample)
 
     def _spread(self, outputs: FloatArray, targets: IntArray) -> tuple[FloatArray, FloatArray]:
         # mean_j(-log p_j) - (-log p_c) = f_c - mean_j f_j
@@ -357,11 +352,9 @@ class CoarseCrossEntropy(Loss):
         count = int(self._fine.sum()) if self._fine.dtype == bool else len(self._fine)
         return f"CoarseCrossEntropy({count} fine labels)"
 
-    def targets(self, net: TwoLayerNet, sample: Sample) -> BoolArray:
+    def targets(self, outputs: int, sample: Sample) -> BoolArray:
         """Return which outputs count as right for each point, shape (outputs, points)."""
-        cluster = _clusters(net, sample)
-        if net.has_one_output:
-            raise InputError(f"CoarseCrossEntropy needs an output for each cluster; got {net!r}.")
+        cluster = _clusters(outputs, sample)
         right = sample.law.signs[:, None] == sample.y[None, :]
         if self._fine is not None:
             known = self._known(len(sample))
@@ -426,13 +419,12 @@ def _log_sum_exp(outputs: FloatArray) -> FloatArray:
     return largest + np.log(np.exp(outputs - largest).sum(axis=0))
 
 
-def _clusters(net: TwoLayerNet, sample: Sample) -> IntArray:
+def _clusters(outputs: int, sample: Sample) -> IntArray:
     """Return the cluster of each point, for a network with an output for each."""
-    outputs = len(net.second_layer)
-    if not net.has_one_output and sample.law.clusters != outputs:
+    if sample.law.clusters != outputs or outputs == 1:
         raise InputError(
-            f"a network of {outputs} classes cannot learn the {sample.law.clusters} clusters of "
-            "this sample."
+            "this loss needs a network with an output for each cluster of the sample; got "
+            f"{outputs} and {sample.law.clusters}."
         )
     return sample.cluster
 

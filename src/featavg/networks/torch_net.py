@@ -6,27 +6,31 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from featavg.networks.base import TwoLayerNet
-
-
-def make_torch_net(net: TwoLayerNet, outputs: str) -> nn.Module:
-    """Return a network as a module, once its activation is known to have a form in PyTorch."""
-    net.activation.torch(torch.zeros(1))  # refuses where there is none
-    return TorchNet(net, outputs)
+from featavg.arrays import BoolArray, FloatArray
+from featavg.networks.activation import Activation
 
 
 class TorchNet(nn.Module):
     """A two-layer network as an ordinary module; see `TwoLayerNet.to_torch`."""
 
-    def __init__(self, net: TwoLayerNet, outputs: str) -> None:
+    def __init__(
+        self,
+        *,
+        weights: FloatArray,
+        biases: FloatArray,
+        second_layer: FloatArray,
+        positive: BoolArray,
+        activation: Activation,
+        readout: str,
+    ) -> None:
         super().__init__()
-        neurons, dim = net.weights.shape
-        self.hidden = nn.Linear(dim, neurons)
-        self.hidden.weight.data = torch.tensor(np.array(net.weights))
-        self.hidden.bias.data = torch.tensor(np.array(net.biases))
-        self.register_buffer("second_layer", torch.tensor(np.array(net.second_layer)))
-        self.register_buffer("positive", torch.tensor(net.output_signs == 1))
-        self.outputs, self.readout, self.activation = outputs, net.readout, net.activation
+        activation.torch(torch.zeros(1))  # refuses where there is no such form
+        self.hidden = nn.Linear(weights.shape[1], len(weights))
+        self.hidden.weight.data = torch.tensor(np.array(weights))
+        self.hidden.bias.data = torch.tensor(np.array(biases))
+        self.register_buffer("second_layer", torch.tensor(np.array(second_layer)))
+        self.register_buffer("positive", torch.tensor(positive))
+        self.activation, self.readout = activation, readout
 
     def forward(self, x: Tensor) -> Tensor:
         """Return logits, shape (points, 2) or (points, classes)."""
@@ -39,7 +43,7 @@ class TorchNet(nn.Module):
         else:
             hidden = self.activation.torch(z)
         logits: Tensor = hidden @ second_layer.T
-        if self.outputs == "classes":
+        if self.readout == "classes":
             return logits
         if self.readout == "probability":
             decision = logits[:, positive].logsumexp(1) - logits[:, ~positive].logsumexp(1)

@@ -164,7 +164,7 @@ class ProofQuantities:
         Shape (times, points).
         """
         loss = self.run.loss_function
-        targets = loss.targets(self.run.net, self.sample)
+        targets = loss.targets(self.run.net.output_count, self.sample)
         return np.stack([loss.log_pulls(F, targets) for F in self.outputs])
 
     @property

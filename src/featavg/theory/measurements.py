@@ -98,7 +98,7 @@ def updates(e: Evidence, quantities: ProofQuantities) -> Finding:
         net, Z = quantities.run.net_at(t), quantities.preactivations[t]
         step = descend(net, sample, learning_rate=e.eta, steps=1, record=2)
         loss = net.default_loss
-        residuals = loss.residuals(net.outputs_at(Z), loss.targets(net, sample))
+        residuals = loss.residuals(net.outputs_at(Z), loss.targets(net.output_count, sample))
         change = e.eta / e.n * (net.second_layer.T @ residuals) * net.hidden_slopes(Z)
         feature = change @ quantities.members * law.signal * e.d
         noise = change * law.noise * quantities.squared_noise_norms

@@ -114,7 +114,7 @@ def proposition_4_8_loss(e: Evidence) -> Finding:
     """proposition-4.8.loss: the averaging k-class network has a tiny loss; its logarithm."""
     net = reference.averaging_multiclass(e.train)
     loss = net.default_loss
-    losses = loss.log_losses(net.outputs(e.train.x), loss.targets(net, e.train))
+    losses = loss.log_losses(net.outputs(e.train.x), loss.targets(net.output_count, e.train))
     return at_least(np.log(e.n) - logsumexp(losses.astype(np.float64)), e.d / 2)
 
 

@@ -137,7 +137,7 @@ def descent_steps(
     """
     rule = rule or GradientDescent()
     loss = state.net.default_loss if loss is None else loss
-    targets = loss.targets(state.net, state.sample)
+    targets = loss.targets(state.net.output_count, state.sample)
     batches = _batches(rule.batch, len(state.sample), rng)
     kept = rule.init(state.parameters)
     for step in range(steps + 1):

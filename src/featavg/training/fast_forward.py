@@ -143,7 +143,7 @@ def fast_forward_steps(
     net, sample = state.net, state.sample
     loss = net.default_loss if loss is None else loss
     check_leaps(net, loss)
-    targets = loss.targets(net, sample)
+    targets = loss.targets(net.output_count, sample)
     log_rate, log_time, reached = math.log(learning_rate), float(goals[0]), 0
     while True:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):

@@ -164,7 +164,7 @@ class Recorder:
     ) -> None:
         self._net, self._sample, self._learning_rate = net, sample, learning_rate
         self._loss, self._rule = loss, rule
-        self._targets = loss.targets(net, sample)
+        self._targets = loss.targets(net.output_count, sample)
         self._log_times: list[float] = []
         self._log_loss: list[float] = []
         self._margins: list[FloatArray] = []

@@ -17,7 +17,7 @@ from featavg.plot.style import rendered
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featavg.auditing.audit import Audit
+    from featavg.auditing.verdict import Audit
 
 
 def page(audit: Audit, source: str, hints: Sequence[str] = ()) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from featavg.plot.views import Curves, HeatMaps, Line, Matrix, Panel
 
 if TYPE_CHECKING:
-    from featavg.auditing.audit import Audit
+    from featavg.auditing.verdict import Audit
 
 
 def certified_accuracy(audit: Audit) -> Curves:
