@@ -297,7 +297,7 @@ def test_layers_can_be_named_and_bad_ones_are_refused(data):
     assert net.training
     for arguments, message in (
         ({"layer": "nope"}, "layer must be one of"),
-        ({"y": data.y[:10]}, "as long"),
+        ({"y": data.y[:10]}, "equally long"),
         ({"y": np.zeros(400)}, "two classes"),
         ({"model": torch.nn.ReLU()}, "a linear layer"),
         ({"model": torch.nn.Linear(600, 2)}, "two linear layers"),

@@ -26,7 +26,7 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What an audit found; `summary` has it as plain data, `verdict` in words.
+    """The result of an audit; `summary` returns it as plain data, `verdict` in words.
 
     Attributes
     ----------
@@ -35,9 +35,9 @@ class Audit:
     subclasses : dict
         The number of subclasses of each class, given or found.
     clear : dict
-        How many subclasses of each class are found again in both halves of the points, see
-        `featavg.estimators.subclasses.cluster`; more than these are used where a network
-        trained on more is more robust. Empty where subclasses were given.
+        How many subclasses of each class are found in both halves of the points, see
+        `featavg.estimators.subclasses.cluster`; more than these are used if a network trained on
+        more is more robust. Empty if subclasses were given.
     names : tuple
         What each subclass is called.
     given : bool
@@ -45,11 +45,11 @@ class Audit:
     trained, held_out, measured : int
         Points the networks were trained on, held out, and of these those whose radius was computed.
     norm : float
-        The root mean square distance of the training points from their mean: what radii are to be
-        compared with.
+        The root mean square distance of the training points from their mean, with which radii
+        can be compared.
     leading : tuple of int and float
-        How many features are a tenth of all, and the share of the variance of the training points
-        that this many features have at most.
+        A tenth of the number of features, and the share of the variance of the training points
+        in the features of largest variance, that many of them.
     geometry : Geometry
         Where the subclasses lie.
     coarse, fine : Network
@@ -99,12 +99,12 @@ class Audit:
 
     @property
     def reasons(self) -> list[str]:
-        """Why the predicted gain is not to be had, as far as that can be told."""
+        """Why the predicted gain is not reached, as far as the measurements show."""
         return reasons(self)
 
     @property
     def hints(self) -> list[str]:
-        """What about the features may change the answer."""
+        """Properties of the features that may change the result."""
         return hints(self)
 
     @property
@@ -171,9 +171,8 @@ def audit(
     """Learn whether coarse labels make a network average your features, and what that costs.
 
     Paper: none, an extension: Figures 2, 3 and 10 for your own data. A share of the points is held
-    out before anything else is looked at; subclasses are looked for, means taken and networks
-    trained on the others, and everything that is said about accuracy and robustness is measured on
-    the held-out ones.
+    out first. Subclasses are searched, means computed and networks trained on the other points;
+    accuracy and robustness are measured on the held-out ones.
 
     Parameters
     ----------
@@ -188,7 +187,7 @@ def audit(
     points : int
         How many of the held-out points have their radius computed, at most.
     random_state : int
-        Of the split and of everything that is drawn.
+        Seed of the split and of all random draws.
     progress : bool
         Whether to report progress on standard error.
 
@@ -292,7 +291,7 @@ def _check_spread(x: FloatArray) -> None:
 
 
 def _leading(x: FloatArray) -> tuple[int, float]:
-    """Return what a tenth of the features (one at least) is, and the most variance these have."""
+    """Return a tenth of the number of features (at least 1), and the largest share they have."""
     few = max(1, x.shape[1] // 10)
     variances = np.sort(x.var(axis=0))
     return few, float(variances[-few:].sum() / variances.sum())

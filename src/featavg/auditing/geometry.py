@@ -1,4 +1,4 @@
-"""How the subclasses of some points lie to each other, and what neurons make of them."""
+"""The geometry of subclasses, and the averaging index of neurons with respect to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_ORTHOGONAL, UNBALANCED, OVERLAPPING = 0.3, 3.0, 0.8
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    r"""Where the subclasses are.
+    r"""The means of subclasses and the cosines between them.
 
     Paper: Assumption 3.2 asks for orthogonal features, Assumption 3.3 for balanced ones.
 
@@ -28,7 +28,7 @@ class Geometry:
     class_of : array of shape (subclasses,)
         The class of each, from 0 on.
     sizes : array of shape (subclasses,)
-        How many points each has.
+        The number of points of each.
     """
 
     means: FloatArray

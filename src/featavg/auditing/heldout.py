@@ -1,4 +1,4 @@
-"""What an audit measures of one network, on points that were held out."""
+"""Measurements of one network on held-out points."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ STRIDE = 1.5  # of the universal direction, in median radii of the coarse-label 
 
 @dataclass(frozen=True, eq=False)
 class Universal:
-    """One direction for each class that takes as many of its points as possible out of it.
+    """One direction for each class that changes the decision of as many of its points as possible.
 
     Attributes
     ----------
     directions : array of shape (classes, features)
         Unit vectors, in the coordinates of the input.
     radius : float
-        How far points were moved along them, in the units of the input.
+        The distance by which points are moved along them, in the units of the input.
     broken : float
-        The share of the held-out points, of those that are classified right, that this turns.
+        The share of correctly classified held-out points whose decision this changes.
     """
 
     directions: FloatArray
@@ -37,7 +37,7 @@ class Universal:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """What was measured of one network on held-out points.
+    """The measurements of one network on held-out points.
 
     Attributes
     ----------

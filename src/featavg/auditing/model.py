@@ -1,4 +1,4 @@
-"""Looking into a network that somebody else has trained."""
+"""The audit of a network that is already trained."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BATCH = 500
 
 @dataclass(frozen=True, eq=False)
 class ModelAudit:
-    """What the neurons of a layer have to do with the subclasses of the points.
+    """How the neurons of a layer relate to the subclasses of the points.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def audit_model(
     layer: str | None = None,
     random_state: int = 0,
 ) -> ModelAudit:
-    """Look how much the neurons of a trained PyTorch network average.
+    """Measure how much the neurons of a trained PyTorch network average.
 
     Paper: Figure 2 for a network of yours. The features are what goes into a linear layer; its rows
     are the neurons. A neuron speaks for the class to whose output the next linear layer sends it
@@ -113,7 +113,7 @@ def audit_model(
     labels = np.asarray(y)
     features = _inputs_of(model, linear[layer], X)
     if len(features) != len(labels):
-        raise InputError(f"X and y must be as long; got {len(features)} and {len(labels)}.")
+        raise InputError(f"X and y must be equally long; got {len(features)} and {len(labels)}.")
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise InputError("y must have at least two classes; got one.")

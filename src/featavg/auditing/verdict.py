@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 AVERAGES, DECOUPLED = 0.7, 0.3
 """From this averaging index on a network is said to average; up to this one, not to."""
 
-_NEARLY = 0.85  # of the predicted ratio: as good as reached
+_NEARLY = 0.85  # share of the predicted ratio that counts as reached
 _LESS_ACCURATE = 0.01  # in clean accuracy, worth a warning
-_SAME = 0.1  # difference of averaging indices that says nothing
-_FEW_FEATURES_HAVE = 0.9  # of the variance, worth a hint
+_SAME = 0.1  # difference of averaging indices below which they count as equal
+_FEW_FEATURES_HAVE = 0.9  # share of the variance that is worth a hint
 
 
 def reasons(audit: Audit) -> list[str]:
-    """Return why the predicted gain √(k/2) is not to be had, most telling first.
+    """Return why the predicted gain √(k/2) is not reached, the strongest reason first.
 
-    None where no gain is predicted.
+    Empty if no gain is predicted, or if it is reached.
     """
     found = []
     geometry = audit.geometry
@@ -82,7 +82,7 @@ def verdict(audit: Audit) -> str:
 
 
 def hints(audit: Audit) -> list[str]:
-    """Return what about the features may change the answer."""
+    """Return properties of the features that may change the result."""
     few, share = audit.leading
     features = audit.geometry.means.shape[1]
     if features == 1 or share < _FEW_FEATURES_HAVE:
@@ -95,7 +95,7 @@ def hints(audit: Audit) -> list[str]:
 
 
 def _averaging(audit: Audit) -> str:
-    """Say whether the coarse-label network averages, if the index can tell."""
+    """Return whether the coarse-label network averages, if the index shows it."""
     index, fine = audit.coarse.averaging_index, audit.fine.averaging_index
     alone = audit.geometry.decoupled_index
     both = f"index {index:.2f}; one trained on subclasses: {fine:.2f}"
