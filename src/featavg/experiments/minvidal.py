@@ -295,7 +295,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     matrices = HeatMaps(
         "Cosines of centres and neurons",
         rows="centre",
-        columns="strongest neuron of each side",
+        columns="neuron",
         value="cosine",
         panels=[
             Matrix.over_seeds(
@@ -304,9 +304,9 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             )
             for power in POWERS
         ],
-        note=f"Matrices of the first seed; k = {parameters.clusters}, d = {parameters.dim:,}, "
-        f"n = {parameters.samples}, σ = {parameters.noise:g}, {parameters.width} + "
-        f"{parameters.width} neurons, {layers}.",
+        note=f"The strongest neurons of each side, first seed; k = {parameters.clusters}, "
+        f"d = {parameters.dim:,}, n = {parameters.samples}, σ = {parameters.noise:g}, "
+        f"{parameters.width} + {parameters.width} neurons, {layers}.",
     )
     return [curves, matrices]
 

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, fields, is_dataclass
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from featavg.errors import InputError
-from featavg.plot.views import (
-    DASHES,
-    HOLDS,
-    NOT_STATED,
-    ROLES,
-    SCALES,
-    VIOLATED,
-    ClaimRow,
-    Claims,
-    Curves,
-    HeatMaps,
-    Line,
-    Mark,
-    Matrix,
-    Number,
-    Panel,
-    View,
-)
+from featavg.plot.views import Claims, Curves, HeatMaps, Line, Matrix, Panel, View
 
-# Generous for what people look at, and little enough for a page that opens at once.
-MOST_VIEWS, MOST_PANELS, MOST_LINES, MOST_FRAMES = 12, 16, 40, 60
-MOST_POINTS, MOST_CELLS, MOST_CLAIMS, LONGEST_TEXT = 2000, 4096, 1000, 2000
+MOST_POINTS, MOST_CELLS, LONGEST_TEXT = 2000, 4096, 2000
+"""Points of a line, entries of a matrix and characters of a text that are read at most.
+
+Generous for people, and little enough for a page that opens at once.
+"""
+
+_MOST_VIEWS, _MOST_PANELS, _MOST_LINES, _MOST_FRAMES, _MOST_CLAIMS = 12, 16, 40, 60, 1000
+_MOST = {
+    (Panel, "lines"): _MOST_LINES,
+    (Panel, "marks"): _MOST_LINES,
+    (Curves, "panels"): _MOST_PANELS,
+    (HeatMaps, "panels"): _MOST_PANELS,
+    (HeatMaps, "frames"): _MOST_FRAMES,
+    (HeatMaps, "row_names"): MOST_CELLS,
+    (HeatMaps, "column_names"): MOST_CELLS,
+    (Matrix, "mean"): _MOST_FRAMES,
+    (Matrix, "std"): _MOST_FRAMES,
+    (Claims, "claims"): _MOST_CLAIMS,
+}
+_KINDS: dict[str, type[View]] = {"heat-maps": HeatMaps, "curves": Curves, "claims": Claims}
 
 
 def parsed(data: Any) -> list[View]:
@@ -39,135 +41,79 @@ def parsed(data: Any) -> list[View]:
     InputError
         Where a field is missing, of another type, or larger than a page can show.
     """
-    return [_view(item) for item in _list(data, "views", MOST_VIEWS)]
+    return [_view(item) for item in _list(data, "views", _MOST_VIEWS)]
 
 
 def _view(data: Any) -> View:
-    item = _mapping(data, "a view")
-    makers: dict[str, Callable[[Mapping[str, Any]], View]] = {
-        "heat-maps": _heat_maps,
-        "curves": _curves,
-        "claims": _claims,
-    }
-    kind = item.get("kind")
-    if not isinstance(kind, str) or kind not in makers:
-        raise InputError(f"kind must be one of {', '.join(makers)}; got {str(kind)[:40]!r}.")
-    return makers[kind](item)
+    kind = _mapping(data, "a view").get("kind")
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise InputError(f"kind must be one of {', '.join(_KINDS)}; got {str(kind)[:40]!r}.")
+    return _made(_KINDS[kind], data)
 
 
-def _heat_maps(item: Mapping[str, Any]) -> HeatMaps:
-    frames = [_text(label, "frames") for label in _list(item.get("frames"), "frames", MOST_FRAMES)]
-    panels = []
-    for panel in _list(item.get("panels"), "panels", MOST_PANELS):
-        matrix = _mapping(panel, "a panel")
-        std = matrix.get("std")
-        panels.append(
-            Matrix(
-                _text(matrix.get("title"), "title"),
-                _matrices(matrix.get("mean"), len(frames)),
-                None if std is None else _matrices(std, len(frames)),
-            )
-        )
-        _same_shape(panels[-1].mean, panels[-1].std)
-    low, high = (_finite(item.get(name), name) for name in ("low", "high"))
-    if not low < high:
-        raise InputError(f"low must be less than high; got {low} and {high}.")
-    return HeatMaps(
-        title=_text(item.get("title"), "title"),
-        rows=_text(item.get("rows"), "rows"),
-        columns=_text(item.get("columns"), "columns"),
-        value=_text(item.get("value"), "value"),
-        low=low,
-        high=high,
-        frame=_text(item.get("frame"), "frame"),
-        frames=frames,
-        panels=panels,
-        row_names=_texts(item.get("row_names"), "row_names"),
-        column_names=_texts(item.get("column_names"), "column_names"),
-        note=_text(item.get("note"), "note"),
+def _made(kind: type[Any], data: Any) -> Any:
+    """Return an object of a class of views, each field read as its annotation says."""
+    item, hints = _mapping(data, f"a {kind.__name__}"), get_type_hints(kind)
+    made = kind(
+        **{
+            field.name: _value(kind, field, hints[field.name], item.get(field.name))
+            for field in fields(kind)
+            if field.init
+        }
     )
+    if isinstance(made, Line):
+        _check_lengths(made)
+    elif isinstance(made, HeatMaps):
+        _check_matrices(made)
+    return made
 
 
-def _curves(item: Mapping[str, Any]) -> Curves:
-    panels = []
-    for data in _list(item.get("panels"), "panels", MOST_PANELS):
-        panel = _mapping(data, "a panel")
-        panels.append(
-            Panel(
-                _text(panel.get("title"), "title"),
-                _text(panel.get("y"), "y"),
-                [_line(line) for line in _list(panel.get("lines"), "lines", MOST_LINES)],
-                [_mark(mark) for mark in _list(panel.get("marks"), "marks", MOST_LINES)],
-                _one_of(panel.get("y_scale"), "y_scale", SCALES),
-            )
-        )
-    return Curves(
-        _text(item.get("title"), "title"),
-        _text(item.get("x"), "x"),
-        panels,
-        _one_of(item.get("x_scale"), "x_scale", SCALES),
-        _number(item.get("start"), "start"),
-        _text(item.get("note"), "note"),
-    )
+def _value(kind: type[Any], field: Field[Any], hint: Any, value: Any) -> Any:
+    if "options" in field.metadata:
+        return _one_of(value, field.name, field.metadata["options"])
+    most = _MOST.get((kind, field.name), MOST_POINTS)
+    return _read(hint, value, field.name, most)
 
 
-def _line(data: Any) -> Line:
-    item = _mapping(data, "a line")
-    x, mean = (_numbers(item.get(name), name) for name in ("x", "mean"))
-    std = None if item.get("std") is None else _numbers(item["std"], "std")
-    if not len(x) == len(mean) == len(mean if std is None else std):
-        raise InputError(f"x, mean and std must be equally long; got {len(x)} and {len(mean)}.")
-    role, dash = _one_of(item.get("role"), "role", ROLES), _one_of(item.get("dash"), "dash", DASHES)
-    return Line(_text(item.get("label"), "label"), x, mean, std, role, dash)
+def _read(hint: Any, value: Any, name: str, most: int) -> Any:
+    """Return a value of the annotated type, or refuse it."""
+    if get_origin(hint) in (Union, types.UnionType):  # of None and one other
+        (hint,) = (option for option in get_args(hint) if option is not types.NoneType)
+        return None if value is None else _read(hint, value, name, most)
+    if get_args(hint):  # a sequence
+        (entry,) = get_args(hint)
+        return [_read(entry, item, name, MOST_POINTS) for item in _list(value, name, most)]
+    if is_dataclass(hint):
+        return _made(hint, value)  # type: ignore[arg-type]
+    return {str: _text, float: _finite, int: _count}[hint](value, name)
 
 
-def _mark(data: Any) -> Mark:
-    item = _mapping(data, "a mark")
-    axis = _one_of(item.get("axis"), "axis", ("x", "y"))
-    return Mark(_text(item.get("label"), "label"), _finite(item.get("at"), "at"), axis)
-
-
-def _claims(item: Mapping[str, Any]) -> Claims:
-    rows = [_claim(row) for row in _list(item.get("claims"), "claims", MOST_CLAIMS)]
-    return Claims(_text(item.get("title"), "title"), rows, _text(item.get("note"), "note"))
-
-
-def _claim(data: Any) -> ClaimRow:
-    item = _mapping(data, "a claim")
-    return ClaimRow(
-        id=_text(item.get("id"), "id"),
-        section=_text(item.get("section"), "section"),
-        statement=_text(item.get("statement"), "statement"),
-        bound=_text(item.get("bound"), "bound"),
-        reading=_text(item.get("reading"), "reading"),
-        verdict=_one_of(item.get("verdict"), "verdict", (HOLDS, VIOLATED, NOT_STATED)),
-        measured=_number(item.get("measured"), "measured"),
-        limit=_number(item.get("limit"), "limit"),
-        slack=_number(item.get("slack"), "slack"),
-        violations=_count(item.get("violations"), "violations"),
-        seeds=_count(item.get("seeds"), "seeds"),
-        note=_text(item.get("note"), "note"),
-    )
-
-
-def _matrices(data: Any, frames: int) -> list[list[list[Number]]]:
-    """Return matrices of one shape, one for each frame."""
-    matrices = [
-        [_numbers(row, "a row") for row in _list(matrix, "a matrix", MOST_CELLS)]
-        for matrix in _list(data, "mean and std", MOST_FRAMES)
-    ]
-    shapes = {(len(matrix), len(row)) for matrix in matrices for row in matrix}
-    if len(matrices) != frames or len(shapes) != 1 or math.prod(*shapes) > MOST_CELLS:
+def _check_lengths(line: Line) -> None:
+    if not len(line.x) == len(line.mean) == len(line.mean if line.std is None else line.std):
         raise InputError(
-            f"there must be a matrix of one shape, of at most {MOST_CELLS} entries, for each of "
-            f"{frames} frames; got {len(matrices)} of {len(shapes)} shapes."
+            f"x, mean and std must be equally long; got {len(line.x)} and {len(line.mean)}."
         )
-    return matrices
 
 
-def _same_shape(mean: list[list[list[Number]]], std: list[list[list[Number]]] | None) -> None:
-    if std is not None and (len(mean[0]), len(mean[0][0])) != (len(std[0]), len(std[0][0])):
-        raise InputError("mean and std must have the same shape.")
+def _check_matrices(view: HeatMaps) -> None:
+    if not view.low < view.high:
+        raise InputError(f"low must be less than high; got {view.low} and {view.high}.")
+    for panel in view.panels:
+        kinds = [panel.mean] if panel.std is None else [panel.mean, panel.std]
+        matrices = [matrix for kind in kinds for matrix in kind]
+        shapes = {(len(matrix), len(row)) for matrix in matrices for row in matrix}
+        frames = {len(kind) for kind in kinds}
+        if (
+            frames != {len(view.frames)}
+            or not all(matrices)
+            or len(shapes) != 1
+            or math.prod(*shapes) > MOST_CELLS
+        ):
+            raise InputError(
+                f"mean and std must have a matrix of one shape, of at most {MOST_CELLS} entries, "
+                f"for each of {len(view.frames)} frames; got {len(matrices)} of {len(shapes)} "
+                "shapes."
+            )
 
 
 def _mapping(data: Any, name: str) -> Mapping[str, Any]:
@@ -178,21 +124,10 @@ def _mapping(data: Any, name: str) -> Mapping[str, Any]:
 
 def _list(data: Any, name: str, most: int) -> list[Any]:
     if not isinstance(data, list | tuple) or len(data) > most:
-        raise InputError(f"{name} must be a list of at most {most}; got {_size(data)}.")
+        size = f" of {len(data)}" if isinstance(data, list | tuple) else ""
+        kind = type(data).__name__
+        raise InputError(f"{name} must be a list of at most {most}; got {kind}{size}.")
     return list(data)
-
-
-def _size(data: Any) -> str:
-    kind = type(data).__name__
-    return f"{kind} of {len(data)}" if isinstance(data, list | tuple) else kind
-
-
-def _numbers(data: Any, name: str) -> list[Number]:
-    return [_number(value, name) for value in _list(data, name, MOST_POINTS)]
-
-
-def _number(value: Any, name: str) -> Number:
-    return None if value is None else _finite(value, name)
 
 
 def _finite(value: Any, name: str) -> float:
@@ -212,10 +147,6 @@ def _text(value: Any, name: str) -> str:
     if not isinstance(value, str) or len(value) > LONGEST_TEXT:
         raise InputError(f"{name} must be a text of at most {LONGEST_TEXT} characters.")
     return value
-
-
-def _texts(values: Any, name: str) -> list[str]:
-    return [_text(value, name) for value in _list(values, name, MOST_CELLS)]
 
 
 def _one_of(value: Any, name: str, allowed: Sequence[str]) -> str:

@@ -29,6 +29,11 @@ HOLDS, VIOLATED, NOT_STATED = "holds", "violated", "not stated at this scale"
 _DIGITS = 6
 
 
+def _one_of(options: Sequence[str], default: str) -> Any:
+    """Declare a field with some options, which `read_views` checks."""
+    return field(default=default, metadata={"options": tuple(options)})
+
+
 @dataclass(frozen=True)
 class Matrix:
     """One heat map: `mean` and `std` over seeds, indexed by frame, row and column."""
@@ -89,8 +94,8 @@ class Line:
     x: list[Number]
     mean: list[Number]
     std: list[Number] | None = None
-    role: str = "coarse"
-    dash: str = "solid"
+    role: str = _one_of(ROLES, "coarse")
+    dash: str = _one_of(DASHES, "solid")
 
     @classmethod
     def over_seeds(
@@ -113,7 +118,7 @@ class Mark:
 
     label: str
     at: float
-    axis: str = "x"
+    axis: str = _one_of(("x", "y"), "x")
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ class Panel:
     y: str
     lines: Sequence[Line]
     marks: Sequence[Mark] = ()
-    y_scale: str = "linear"
+    y_scale: str = _one_of(SCALES, "linear")
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,7 @@ class Curves:
     title: str
     x: str
     panels: Sequence[Panel]
-    x_scale: str = "linear"
+    x_scale: str = _one_of(SCALES, "linear")
     start: Number = None
     note: str = ""
     kind: str = field(default="curves", init=False)
@@ -157,7 +162,7 @@ class ClaimRow:
     statement: str
     bound: str
     reading: str
-    verdict: str
+    verdict: str = field(metadata={"options": (HOLDS, VIOLATED, NOT_STATED)})
     measured: Number
     limit: Number
     slack: Number

@@ -1,4 +1,4 @@
-"""What there is to see of an audit."""
+"""The views of an audit."""
 
 from __future__ import annotations
 

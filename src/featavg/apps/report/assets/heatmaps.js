@@ -97,7 +97,7 @@ function heatMap(parent, view, matrix, choose) {
         const share = value === null ? 0 : (value - view.low) / (view.high - view.low);
         box.setAttribute("fill", value === null ? "none" : viridis(share));
         if (!text) return;
-        text.textContent = number(value, 2);
+        text.textContent = value === null ? "–" : value.toFixed(2).replace(/^-(0\.00)$/, "$1");
         text.setAttribute("fill", share > 0.6 ? "#000" : "#fff");
       });
     },
