@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from featavg import InputError
-from featavg.vision.models import ResNet18, SmallCNN, memory_format
+from featavg.vision.models import ResNet18, SmallCNN, in_layout, memory_format
 from featavg.vision.recipes import Recipe
 from featavg.vision.training import train
 from support.train_until_killed import same_weights
@@ -109,3 +109,15 @@ def test_narrow_networks_are_not_given_the_layout_that_pytorch_crashes_with(rng)
         train(narrow, images, [0, 1, 2, 3, 4], recipe, seed=0, accelerator="cpu")
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_images_of_the_ordinary_layout_have_its_strides(channels):
+    """PyTorch chooses the layout by the strides, also where one channel fits both."""
+    last = torch.rand(2, 5, 4, channels).permute(0, 3, 1, 2)
+    seen = in_layout(last, torch.contiguous_format)
+    assert seen.stride() == (channels * 20, 20, 4, 1)
+    assert torch.equal(seen, last)
+    again = in_layout(seen, torch.channels_last)
+    assert again.is_contiguous(memory_format=torch.channels_last)
+    assert in_layout(torch.rand(2, 3), torch.contiguous_format).shape == (2, 3)

@@ -16,7 +16,7 @@ from featavg.auditing.labels import check_labels
 from featavg.auditing.verdict import Audit
 from featavg.errors import InputError
 from featavg.estimators import AveragingClassifier, DecoupledClassifier
-from featavg.estimators.subclasses import STRENGTH
+from featavg.estimators.subclasses import STRENGTH, given_subclasses
 from featavg.progress import ProgressReporter
 
 _RESAMPLES = 2000
@@ -122,8 +122,8 @@ def _split(
     labels: Any, finer: Any, test_size: float, random_state: int
 ) -> tuple[IntArray, IntArray]:
     """Return the indices of the training points and of the held-out points, stratified."""
-    kinds = labels if finer is None else np.unique(_pairs(labels, finer), return_inverse=True)[1]
-    classes, counts = np.unique(labels, return_counts=True)
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    kinds = codes if finer is None else given_subclasses(classes, codes, finer).labels
     if len(counts) < 2:
         raise InputError("y must have at least two classes; got one.")
     if counts.min() < 4:
@@ -164,12 +164,6 @@ def _leading(x: FloatArray) -> tuple[int, float]:
 def _clear(strength: FloatArray) -> int:
     """Return the largest number of subclasses that are stable."""
     return int(np.flatnonzero(strength >= STRENGTH)[-1]) + 1
-
-
-def _pairs(labels: Any, finer: Any) -> IntArray:
-    _, a = np.unique(labels, return_inverse=True)
-    names, b = np.unique(finer, return_inverse=True)
-    return a * len(names) + b
 
 
 def _codes(names: tuple[Any, ...], class_of: IntArray, finer: Any, classes: IntArray) -> IntArray:

@@ -69,8 +69,7 @@ def read(path: str | Path, *, label: str | None = None, subclass: str | None = N
         raise InputError(f"FILE must end in {', '.join(readers)}; got {path.name}.")
     if not path.is_file():
         raise InputError(f"FILE must be a file; got {path}.")
-    if path.stat().st_size > LARGEST:
-        raise InputError(f"FILE must have at most {LARGEST >> 30} GB; {path} has more.")
+    _check_size(path.name, path.stat().st_size)
     try:
         return reader(path, label, subclass)
     except InputError:
@@ -83,11 +82,14 @@ def read(path: str | Path, *, label: str | None = None, subclass: str | None = N
         ) from None
 
 
+def _check_size(name: str, size: int) -> None:
+    if size > LARGEST:
+        raise InputError(f"FILE must have at most {LARGEST >> 30} GB, unpacked; {name} has more.")
+
+
 def _npz(path: Path, label: str | None, subclass: str | None) -> Table:
     with zipfile.ZipFile(path) as archive:
-        unpacked = sum(item.file_size for item in archive.infolist())
-    if unpacked > LARGEST:
-        raise InputError(f"FILE must unpack to at most {LARGEST >> 30} GB; {path.name} has more.")
+        _check_size(path.name, sum(item.file_size for item in archive.infolist()))
     with np.load(path, allow_pickle=False) as arrays:
         names = arrays.files
         matrix = _chosen("an array", None, _MATRICES, names)
@@ -113,8 +115,7 @@ def _npy(path: Path, label: str | None, subclass: str | None) -> Table:
 
 
 def _array(path: Path) -> Any:
-    if path.stat().st_size > LARGEST:
-        raise InputError(f"FILE must have at most {LARGEST >> 30} GB; {path} has more.")
+    _check_size(path.name, path.stat().st_size)
     return _without_objects(path.name, lambda file: np.load(file, allow_pickle=False), path)
 
 
@@ -157,8 +158,7 @@ def _parquet(path: Path, label: str | None, subclass: str | None) -> Table:
     try:
         file = pq.ParquetFile(path, pre_buffer=False)
         groups = range(file.metadata.num_row_groups)
-        if sum(file.metadata.row_group(i).total_byte_size for i in groups) > LARGEST:
-            raise InputError(f"FILE must unpack to at most {LARGEST >> 30} GB.")
+        _check_size(path.name, sum(file.metadata.row_group(i).total_byte_size for i in groups))
         table = file.read(use_threads=False)
     except pa.ArrowException as error:
         raise ValueError(error) from None
@@ -255,25 +255,20 @@ def _table(
 
 def _chosen(what: str, given: str | None, usual: tuple[str, ...], names: list[str]) -> str:
     """Return the given name, or the only usual one that exists."""
-    if given is not None:
-        return _named(what, given, names)
     found = [name for name in names if name in usual or name.lower() in usual]
-    if len(found) != 1:
+    if given is None and len(found) != 1:
         many = "more than one" if found else "none"
         raise InputError(
             f"{what} must be named because the file has {many} of {', '.join(usual)}; it has "
             f"{_listed(names)}."
         )
-    return found[0]
+    return _optional(what, given, usual, names) or found[0]
 
 
 def _optional(what: str, given: str | None, usual: tuple[str, ...], names: list[str]) -> str | None:
-    if given is not None:
-        return _named(what, given, names)
-    return next((name for name in names if name.lower() in usual), None)
-
-
-def _named(what: str, given: str, names: list[str]) -> str:
+    """Return the given name, or the first usual one if any exists."""
+    if given is None:
+        return next((name for name in names if name.lower() in usual), None)
     if given not in names:
         raise InputError(f"{what} must be one of {_listed(names)}; got {given!r}.")
     return given

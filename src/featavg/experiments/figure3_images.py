@@ -123,9 +123,12 @@ class _Attacked:
 
 def _one_network(parameters: Parameters, seed: int, data: ImageData, classes: int) -> _Attacked:
     """Train the network on 2 or 10 labels, and attack it."""
+    import torch
+
     from featavg.datasets.cache import cache_folder
     from featavg.vision.curves import robust_curves
     from featavg.vision.evaluation import outputs
+    from featavg.vision.objectives import wrong
     from featavg.vision.recipes import RECIPES
     from featavg.vision.training import train
 
@@ -148,11 +151,10 @@ def _one_network(parameters: Parameters, seed: int, data: ImageData, classes: in
         progress=wanted(),
     )
     test_labels = _labels(parameters, data.test_labels, classes)
-    logits = outputs(trained.model, data.test_images).double().numpy(force=True)
-    own = float((logits.argmax(axis=1) == test_labels).mean())
-    side = np.isin(np.arange(classes), positive)
-    score = _log_sum(logits[:, side]) - _log_sum(logits[:, ~side])
-    binary = float(((score > 0) == np.isin(test_labels, positive)).mean())
+    logits = outputs(trained.model, data.test_images)
+    own = float((logits.argmax(1).numpy() == test_labels).mean())
+    side = torch.tensor([j in positive for j in range(classes)])
+    binary = float((~wrong(logits, torch.from_numpy(test_labels), side)).numpy().mean())
     attacked = slice(0, parameters.attack_images)
     curves = robust_curves(
         trained.model,
@@ -190,10 +192,6 @@ def _network(parameters: Parameters, seed: int, shape: tuple[int, ...], classes:
     if parameters.network == "resnet18":
         return ResNet18(parameters.width, channels, classes, rng=rng)
     return SmallCNN(channels, classes, size=size, width=parameters.width, rng=rng)
-
-
-def _log_sum(logits: FloatArray) -> FloatArray:
-    return np.logaddexp.reduce(logits, axis=1)
 
 
 _LEAST_ACCURACY = {"mnist": {"coarse": 0.985, "fine": 0.985}, "cifar10": {"coarse": 0.85}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -97,28 +98,12 @@ def load_backbone(
     return _clip(checkpoint) if name == "clip-vit-b32" else _resnet(checkpoint)
 
 
-class _EfficientNetFeatures(nn.Module):
-    """EfficientNet-Lite without its last layer: 1280 features, averaged over the image."""
+class _Features(nn.Module):
+    """A network of another package with a function that embeds images by it."""
 
-    def __init__(self, net: Any) -> None:
+    def __init__(self, net: Any, features: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
-        self.net = net
-
-    def features(self, x: Tensor) -> Tensor:
-        maps: Tensor = self.net.extract_features(x.contiguous(memory_format=torch.channels_last))
-        return maps.mean(dim=(2, 3))
-
-
-class _ClipFeatures(nn.Module):
-    """CLIP's image embedding: 512 features after the projection."""
-
-    def __init__(self, net: Any) -> None:
-        super().__init__()
-        self.net = net
-
-    def features(self, x: Tensor) -> Tensor:
-        embeddings: Tensor = self.net(pixel_values=x).image_embeds
-        return embeddings
+        self.net, self.features = net, features
 
 
 def _efficientnet(size: int) -> Backbone:
@@ -136,7 +121,13 @@ def _efficientnet(size: int) -> Backbone:
     _simplify(net.eval())
     # as in the training of the network: (pixel - 127) / 128
     mean, std = (127 / 255,) * 3, (128 / 255,) * 3
-    return Backbone("efficientnet-lite0", _EfficientNetFeatures(net), size, mean, std)
+
+    def features(x: Tensor) -> Tensor:
+        """Return the last feature maps, averaged over the image: 1280 features."""
+        maps: Tensor = net.extract_features(x.contiguous(memory_format=torch.channels_last))
+        return maps.mean(dim=(2, 3))
+
+    return Backbone("efficientnet-lite0", _Features(net, features), size, mean, std)
 
 
 def _simplify(net: Any) -> None:
@@ -174,7 +165,8 @@ def _clip(checkpoint: str | Path | None) -> Backbone:
         ) from None
     mean = (0.48145466, 0.4578275, 0.40821073)
     std = (0.26862954, 0.26130258, 0.27577711)
-    return Backbone("clip-vit-b32", _ClipFeatures(net), 224, mean, std)
+    features = _Features(net, lambda x: net(pixel_values=x).image_embeds)
+    return Backbone("clip-vit-b32", features, 224, mean, std)
 
 
 def _resnet(checkpoint: str | Path | None) -> Backbone:

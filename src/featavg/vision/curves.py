@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -17,21 +16,21 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from featavg import checks
-from featavg.array_files import Arrays, read_arrays, write_arrays
+from featavg.array_files import Arrays
 from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
-from featavg.files import DamagedError, write_atomically
+from featavg.files import write_atomically
 from featavg.progress import ProgressReporter
 from featavg.robustness.curve import RobustCurve
 from featavg.vision.attacks import PgdSettings, checked_radii, minimal_batch, pgd_batch
 from featavg.vision.checkpoint import fingerprint, model_fingerprint, remove_leftovers
 from featavg.vision.evaluation import evaluating
 from featavg.vision.objectives import OBJECTIVES, objectives_of
+from featavg.vision.store import Arrays, ArrayStore
 from featavg.vision.target import Batch, Positive, Target
 
 _FORMAT = "featavg image attack 1"
 _STRIDES_OF_WORST = (2.0, 4.0)
-_MOST_ARRAYS = 1 << 34
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,8 +48,9 @@ class ImageCurves:
     pgd : dict of arrays, shape (images,)
         For each objective, the smallest norm that PGD alone found.
     last, last_own : bool arrays, shape (images, radii)
-        The last iterates of plain PGD on the network's own cross-entropy: where the binary
-        decision is wrong, and where the network's own class is. See `PgdAttack`.
+        The last iterates of plain PGD on the network's own cross-entropy, most likely the attack of
+        the paper's Figure 3: where the binary decision is wrong, and where the network's own class
+        is. See `PgdAttack`.
     """
 
     radii: FloatArray
@@ -68,14 +68,6 @@ class ImageCurves:
     def worst(self) -> RobustCurve:
         """The robust curve against all attacks."""
         return self.curves["worst"]
-
-    def plain_pgd(self, *, own_classes: bool = False) -> FloatArray:
-        """Return the accuracy at each radius under plain PGD on the own cross-entropy.
-
-        Paper: most likely the attack of Figure 3. It counts the last iterate only, of one run at
-        each radius; with `own_classes`, a wrong class on the right side counts as wrong.
-        """
-        return 1 - (self.last_own if own_classes else self.last).mean(axis=0)
 
     def _curve(self, norms: FloatArray, name: str) -> RobustCurve:
         method = "worst" if name == "worst" else "pgd and minimal-norm"
@@ -168,7 +160,7 @@ def robust_curves(
         seed=checks.count("seed", seed, minimum=0),
         batch=checks.count("batch", batch),
     )
-    store = _Store(None) if folder is None else _Store.of(Path(folder), target, settings)
+    store = ArrayStore(None) if folder is None else _store(Path(folder), target, settings)
     batches = math.ceil(len(target) / settings.batch)
     parts = []
     stages = len(settings.objectives) + 1
@@ -186,7 +178,7 @@ class _BatchRun:
 
     target: Target
     settings: _Settings
-    store: _Store
+    store: ArrayStore
     index: int
 
     def result(self, advance: Callable[[], None]) -> Arrays:
@@ -250,53 +242,23 @@ def _joined(parts: Sequence[Arrays], settings: _Settings) -> ImageCurves:
     )
 
 
-@dataclass(frozen=True)
-class _Store:
-    """The folder of one attack: files of arrays, written atomically and without pickle.
-
-    Without a path nothing is saved.
-    """
-
-    path: Path | None
-
-    @classmethod
-    def of(cls, folder: Path, target: Target, settings: _Settings) -> _Store:
-        """Return the store of these results, named by a hash of everything they depend on."""
-        about = {
-            "format": _FORMAT,
-            "torch": str(torch.__version__),
-            "device": target.batch(0, 1).x.device.type,
-            "model": model_fingerprint(target.model),
-            "data": fingerprint(target.images, target.labels),
-            "settings": asdict(settings),
-        }
-        text = json.dumps(about, indent=2, sort_keys=True) + "\n"
-        path = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
-        try:  # before any work is done
-            remove_leftovers(path / "about.json")
-            write_atomically(path / "about.json", text.encode())
-        except OSError as error:
-            raise InputError(
-                f"folder must be one that can be written to; got {folder} ({error.strerror})."
-            ) from None
-        return cls(path)
-
-    def get(self, name: str, compute: Callable[[], Arrays]) -> Arrays:
-        """Return saved arrays, or compute and save them if there are none that can be read."""
-        if self.path is None:
-            return compute()
-        file = self.path / f"{name}.npz"
-        with suppress(DamagedError):
-            return read_arrays(file, most=_MOST_ARRAYS)[0]
-        arrays = compute()
-        remove_leftovers(file)
-        write_arrays(file, arrays)
-        return arrays
-
-    def remove(self, names: Sequence[str]) -> None:
-        """Remove files that are no longer needed."""
-        if self.path is not None:
-            for name in names:
-                file = self.path / f"{name}.npz"
-                remove_leftovers(file)
-                file.unlink(missing_ok=True)
+def _store(folder: Path, target: Target, settings: _Settings) -> ArrayStore:
+    """Return the store of these results, named by a hash of everything they depend on."""
+    about = {
+        "format": _FORMAT,
+        "torch": str(torch.__version__),
+        "device": target.batch(0, 1).x.device.type,
+        "model": model_fingerprint(target.model),
+        "data": fingerprint(target.images, target.labels),
+        "settings": asdict(settings),
+    }
+    text = json.dumps(about, indent=2, sort_keys=True) + "\n"
+    path = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
+    try:  # before any work is done
+        remove_leftovers(path / "about.json")
+        write_atomically(path / "about.json", text.encode())
+    except OSError as error:
+        raise InputError(
+            f"folder must be one that can be written to; got {folder} ({error.strerror})."
+        ) from None
+    return ArrayStore(path)

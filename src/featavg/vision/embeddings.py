@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,12 @@ from featavg.checks import count
 from featavg.datasets.cache import cache_folder, explained_write_errors
 from featavg.datasets.decode import Bytes
 from featavg.errors import InputError
-from featavg.files import write_atomically
 from featavg.progress import ProgressReporter
 from featavg.vision.backbones import Backbone
 from featavg.vision.evaluation import checked_images
+from featavg.vision.store import Arrays, ArrayStore
 
-_FORMAT = "featavg embeddings 1"
+_FORMAT = "featavg embeddings 2"
 _RESIZE = "bicubic"
 # Embeddings are cached in chunks: a run that was stopped resumes, and a run with more images reuses
 # those of a run with fewer.
@@ -62,8 +61,8 @@ def embed(
     Paper: Section 6.1, the embeddings of CIFAR-10.
 
     They are cached in ``embeddings`` beside the data sets, a thousand images to a file, named by
-    the SHA-256 of pixels, weights and preprocessing. Files are written atomically, are checked
-    before they are used, and cannot run code; a damaged file is computed again.
+    the SHA-256 of pixels, weights and preprocessing. Files are written atomically, have checksums
+    and cannot run code; a damaged file is computed again.
 
     Parameters
     ----------
@@ -80,55 +79,23 @@ def embed(
     """
     images = checked_images(images).numpy()
     count("batch_size", batch_size)
+    folder = cache_folder("embeddings")
+    store = ArrayStore(folder if cache else None)
     parts = []
-    with ProgressReporter(f"{backbone.name}: images", len(images), enabled=progress) as reporter:
+    label = f"{backbone.name}: images"
+    with ProgressReporter(label, len(images), enabled=progress) as reporter:
         for start in range(0, len(images), _CHUNK):
             chunk = images[start : start + _CHUNK]
-            about = _description(chunk, backbone)
-            found = read_embeddings(about) if cache else None
-            if found is None:
-                found = _compute(chunk, backbone, batch_size, reporter)
-                if cache:
-                    write_embeddings(about, found)
-            else:
-                reporter.advance(len(chunk))
-            parts.append(found)
+            compute = partial(_compute, chunk, backbone, batch_size, reporter)
+            with explained_write_errors(folder):
+                parts.append(store.get(_key(chunk, backbone), compute)["embeddings"])
+            reporter.show(start + len(chunk), label)
     return np.concatenate(parts)
 
 
-def read_embeddings(about: dict[str, Any]) -> FloatArray | None:
-    """Return cached embeddings, or None if there are none that are complete and match."""
-    array, manifest = _paths(about)
-    try:
-        saved = json.loads(manifest.read_text(encoding="utf-8"))
-        content = array.read_bytes()
-        expected = {**about, "torch": saved["torch"], "sha256": hashlib.sha256(content).hexdigest()}
-        if saved != expected:
-            return None
-        embeddings: FloatArray = np.load(io.BytesIO(content), allow_pickle=False)
-    except (OSError, ValueError, KeyError, TypeError, EOFError):
-        return None
-    images = about["shape"][0]
-    sound = embeddings.dtype == np.float32 and embeddings.ndim == 2 and len(embeddings) == images
-    return embeddings if sound else None
-
-
-def write_embeddings(about: dict[str, Any], embeddings: FloatArray) -> None:
-    """Cache embeddings; the manifest is written last, so that it implies complete embeddings."""
-    array, manifest = _paths(about)
-    buffer = io.BytesIO()
-    np.save(buffer, embeddings, allow_pickle=False)
-    content = buffer.getvalue()
-    torch_version, sha256 = str(torch.__version__), hashlib.sha256(content).hexdigest()
-    text = json.dumps({**about, "torch": torch_version, "sha256": sha256}, indent=2)
-    with explained_write_errors(array.parent):
-        write_atomically(array, content)
-        write_atomically(manifest, f"{text}\n".encode())
-
-
-def _description(images: Bytes, backbone: Backbone) -> dict[str, Any]:
-    """Return everything that embeddings depend on."""
-    return {
+def _key(images: Bytes, backbone: Backbone) -> str:
+    """Return a hash of everything that embeddings depend on."""
+    about = {
         "format": _FORMAT,
         "backbone": backbone.name,
         "weights": backbone.weights_sha256,
@@ -139,17 +106,12 @@ def _description(images: Bytes, backbone: Backbone) -> dict[str, Any]:
         "shape": list(images.shape),
         "images": hashlib.sha256(np.ascontiguousarray(images).data).hexdigest(),
     }
-
-
-def _paths(about: dict[str, Any]) -> tuple[Path, Path]:
-    key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-    folder = cache_folder("embeddings")
-    return folder / f"{key}.npy", folder / f"{key}.json"
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 def _compute(
     images: Bytes, backbone: Backbone, batch_size: int, reporter: ProgressReporter
-) -> FloatArray:
+) -> Arrays:
     features: Any = backbone.module.features
     batches = []
     with torch.inference_mode():
@@ -165,4 +127,4 @@ def _compute(
         )
     if not np.isfinite(embeddings).all():
         raise InputError(f"{backbone.name} must return finite features; got NaN or infinity.")
-    return embeddings
+    return {"embeddings": embeddings}

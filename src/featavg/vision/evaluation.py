@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from featavg import checks
 from featavg.errors import InputError
-from featavg.vision.models import memory_format
+from featavg.vision.models import in_layout, memory_format
 
 
 def outputs(model: nn.Module, images: ArrayLike | Tensor, *, batch: int = 500) -> Tensor:
@@ -65,7 +65,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 def logits_of(model: nn.Module, images: Tensor) -> Tensor:
     """Apply a network to images in the memory layout of `memory_format`."""
     layout = memory_format(model) if images.ndim == 4 else torch.contiguous_format
-    logits: Tensor = model(images.contiguous(memory_format=layout))
+    logits: Tensor = model(in_layout(images, layout))
     return logits
 
 

@@ -45,6 +45,18 @@ def memory_format(model: nn.Module) -> torch.memory_format:
     return torch.channels_last if safe or not on_cpu else torch.contiguous_format
 
 
+def in_layout(images: Tensor, layout: torch.memory_format) -> Tensor:
+    """Return images in a memory layout, with strides that leave no doubt about it.
+
+    Images of one channel are contiguous in both layouts at once. `Tensor.contiguous` then keeps
+    strides of channels last, by which PyTorch would choose the layout that is not safe.
+    """
+    images = images.contiguous(memory_format=layout)
+    if layout == torch.contiguous_format and images.ndim == 4 and images.shape[1] == 1:
+        images = images.squeeze(1).unsqueeze(1)
+    return images
+
+
 class ImageClassifier(nn.Module):
     """Base class: a network with an embedding and a linear layer on top of it.
 

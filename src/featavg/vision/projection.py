@@ -67,20 +67,16 @@ def nearest_in_half_space(n: Tensor, x: Tensor, level: Tensor) -> Tensor:
     tensor([[0.3000, 0.1000]])
     """  # noqa: D205
     flat, limits = _limits(n, x)
-    size, tiny = flat.abs(), torch.finfo(flat.dtype).tiny
-    ends = torch.where(size > 0, limits / size.clamp(min=tiny), torch.inf)
-    return _clipped(n, x, _root(size**2, ends, level.to(flat.dtype)))
+    return _clipped(n, x, _root(flat**2, _ends(flat.abs(), limits), level.to(flat.dtype)))
 
 
 def _scale(v: Tensor, x: Tensor, radius: Tensor | float) -> Tensor:
     """Return the s for which clip(s v) has the norm `radius`; infinity where it is out of reach."""
     flat, limits = _limits(v, x)
-    size, tiny = flat.abs(), torch.finfo(flat.dtype).tiny
-    largest = size.amax(1, keepdim=True).clamp(min=tiny)
-    size = size / largest
-    ends = torch.where(size > 0, limits / size.clamp(min=tiny), torch.inf)
+    largest = flat.abs().amax(1, keepdim=True).clamp(min=torch.finfo(flat.dtype).tiny)
+    size = flat.abs() / largest
     target = torch.as_tensor(radius, dtype=flat.dtype, device=flat.device).expand(len(flat))
-    root = _root(size**2, ends**2, target**2).sqrt()
+    root = _root(size**2, _ends(size, limits) ** 2, target**2).sqrt()
     return root / largest[:, 0]
 
 
@@ -89,6 +85,12 @@ def _limits(v: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     kind = widest_float(v.device)
     flat, image = v.flatten(1).to(kind), x.flatten(1).to(kind)
     return flat, torch.where(flat > 0, 1 - image, image)
+
+
+def _ends(size: Tensor, limits: Tensor) -> Tensor:
+    """Return the s at which each pixel of s·size reaches its limit; infinity where size is 0."""
+    positive = size.clamp(min=torch.finfo(size.dtype).tiny)
+    return torch.where(size > 0, limits / positive, torch.inf)
 
 
 def _root(weights: Tensor, ends: Tensor, target: Tensor) -> Tensor:

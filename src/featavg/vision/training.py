@@ -29,7 +29,7 @@ from featavg.vision.checkpoint import (
 )
 from featavg.vision.devices import launched_fabric, limited_threads
 from featavg.vision.evaluation import checked_images, checked_labels
-from featavg.vision.models import ImageClassifier, memory_format, widest_float
+from featavg.vision.models import ImageClassifier, in_layout, memory_format, widest_float
 from featavg.vision.objectives import log_losses, scaled_losses
 from featavg.vision.recipes import Recipe
 
@@ -256,7 +256,7 @@ class _Run:
                 x, y = self.pool.batch(draw, self._part(step))
                 if epoch < recipe.small_epochs:
                     x = nn.functional.interpolate(x, size=recipe.small_size, mode="area")
-                x = x.contiguous(memory_format=self.format)
+                x = in_layout(x, self.format)
                 totals += self._step(x, y, rate, log_scale)
                 self.steps_done += 1
                 if time.monotonic() - shown > _SECONDS_BETWEEN_LABELS or step == self.steps - 1:
@@ -286,7 +286,7 @@ class _Run:
         with torch.no_grad():
             self.net.eval()
             for x, y in self.pool.whole(self.recipe.batch):
-                logits = self.net(x.contiguous(memory_format=self.format))
+                logits = self.net(in_layout(x, self.format))
                 parts.append(log_losses(logits.to(widest_float(x.device)), y).logsumexp(0))
         value = float(torch.stack(parts).logsumexp(0)) - math.log(self.images)
         return math.inf if math.isnan(value) else value
