@@ -26,7 +26,7 @@ from featavg.vision.attacks import PgdSettings, checked_radii, minimal_batch, pg
 from featavg.vision.checkpoint import fingerprint, model_fingerprint, remove_leftovers
 from featavg.vision.evaluation import evaluating
 from featavg.vision.objectives import OBJECTIVES, objectives_of
-from featavg.vision.store import Arrays, ArrayStore
+from featavg.vision.store import ArrayStore
 from featavg.vision.target import Batch, Positive, Target
 
 _FORMAT = "featavg image attack 1"

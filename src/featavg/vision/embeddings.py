@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from featavg.array_files import Arrays
 from featavg.arrays import FloatArray
 from featavg.checks import count
 from featavg.datasets.cache import cache_folder, explained_write_errors
@@ -20,7 +21,7 @@ from featavg.errors import InputError
 from featavg.progress import ProgressReporter
 from featavg.vision.backbones import Backbone
 from featavg.vision.evaluation import checked_images
-from featavg.vision.store import Arrays, ArrayStore
+from featavg.vision.store import ArrayStore
 
 _FORMAT = "featavg embeddings 2"
 _RESIZE = "bicubic"
