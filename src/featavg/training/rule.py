@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ Parameters = Mapping[str, FloatArray]
 _Arrays = dict[str, FloatArray]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Rule(ABC):
     r"""How to get from a gradient to a step, as a pair of `init` and `update` like Optax's.
 
@@ -52,6 +52,11 @@ class Rule(ABC):
         if self.batch is not None:
             checks.count("batch", self.batch)
 
+    def __repr__(self) -> str:
+        changed = [f for f in fields(self) if getattr(self, f.name) != f.default]
+        given = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in changed)
+        return f"{type(self).__name__}({given})"
+
     def init(self, parameters: Parameters) -> Any:
         """Return what the rule keeps, at the start; None if it keeps nothing."""
         return None
@@ -70,7 +75,7 @@ class Rule(ABC):
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GradientDescent(Rule):
     r"""Gradient descent, :math:`\theta \leftarrow \theta - \eta \nabla L`.
 
@@ -86,7 +91,7 @@ class GradientDescent(Rule):
         return {name: -learning_rate * g for name, g in gradients.items()}, state
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SGD(GradientDescent):
     """Stochastic gradient descent: gradient descent on mini-batches of `batch` points.
 
@@ -96,7 +101,7 @@ class SGD(GradientDescent):
     batch: int | None = 32
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Momentum(GradientDescent):
     r"""Gradient descent with heavy-ball momentum, as PyTorch has it.
 
@@ -122,7 +127,7 @@ class Momentum(GradientDescent):
         return {name: -learning_rate * v for name, v in velocity.items()}, velocity
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WeightDecay(GradientDescent):
     r"""Gradient descent with weight decay of everything that is trained.
 
@@ -147,7 +152,7 @@ class WeightDecay(GradientDescent):
         return updates, state
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Adam(Rule):
     r"""Adam (Kingma and Ba, 2015).
 
@@ -185,7 +190,7 @@ class Adam(Rule):
         return updates, (count, means, squares)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SignDescent(Rule):
     r"""Sign descent, :math:`\theta \leftarrow \theta - \eta\,\mathrm{sgn}(\nabla L)`.
 
@@ -199,7 +204,7 @@ class SignDescent(Rule):
         return {name: -learning_rate * np.sign(g) for name, g in gradients.items()}, state
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SAM(Rule):
     r"""Sharpness-aware minimisation (Foret et al., 2021) with gradient descent.
 

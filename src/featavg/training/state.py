@@ -106,8 +106,8 @@ class TrainingState(ABC):
         """Add to the parameters."""
 
     @abstractmethod
-    def _weight_gradient(self, pull: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
-        """Return -Σ pull x plus `shrink` times the weight of each neuron."""
+    def _weight_gradient(self, signal: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
+        """Return minus the mean of signal times point, plus `shrink` times each weight."""
 
     def hidden(self, batch: Batch = ALL_POINTS) -> FloatArray:
         """Return what the neurons say at the points of a batch."""
@@ -141,10 +141,9 @@ class TrainingState(ABC):
             by_norm = (signal * (activation.value(u) - u * slope)).sum(axis=1)
             shrink = -by_norm / (size * divisors[:, 0])
             signal *= slope
-        signal /= size
         gradients = {"weights": self._weight_gradient(signal, batch, shrink)}
         if "biases" in self.parameters:
-            gradients["biases"] = -signal.sum(axis=1)
+            gradients["biases"] = signal.sum(axis=1) / -size
         if "second_layer" in self.parameters:
             gradients["second_layer"] = -(self.hidden(batch) @ residuals[0]) / size
         return gradients
@@ -214,9 +213,12 @@ class CoefficientState(TrainingState):
             self._start = (self.net.weights @ self.sample.x.T).astype(self.Z.dtype)
         return self._start
 
-    def _weight_gradient(self, pull: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
+    def _weight_gradient(self, signal: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
         gradient = np.zeros_like(self.parameters["weights"])
-        gradient[:, :-1][:, batch] = -pull
+        if isinstance(batch, slice):
+            np.multiply(signal, -1 / signal.shape[1], out=gradient[:, :-1])
+        else:
+            gradient[:, batch] = signal / -len(batch)
         if np.any(shrink):
             gradient += shrink[:, None] * self.parameters["weights"]
         return gradient
@@ -276,8 +278,8 @@ class WeightState(TrainingState):
         """The squared norms of the weights, shape (neurons,)."""
         return np.square(self.parameters["weights"]).sum(axis=1)
 
-    def _weight_gradient(self, pull: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
-        gradient: FloatArray = -(pull @ self.sample.x[batch])
+    def _weight_gradient(self, signal: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
+        gradient: FloatArray = (signal / -signal.shape[1]) @ self.sample.x[batch]
         if np.any(shrink):
             gradient += shrink[:, None] * self.parameters["weights"]
         return gradient
