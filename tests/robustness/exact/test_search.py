@@ -19,6 +19,7 @@ from support.zoo import (
 # --- against brute force
 
 
+@pytest.mark.slow
 def test_binary_radii_equal_brute_force_over_all_activation_patterns():
     rng = np.random.default_rng(0)
     infinite = 0
@@ -36,6 +37,7 @@ def test_binary_radii_equal_brute_force_over_all_activation_patterns():
     assert infinite > 0
 
 
+@pytest.mark.slow
 def test_argmax_radii_equal_brute_force_over_all_activation_patterns():
     rng = np.random.default_rng(1)
     for _ in range(150):
@@ -49,6 +51,7 @@ def test_argmax_radii_equal_brute_force_over_all_activation_patterns():
         check_perturbations(net, x, y, radii, thin_sets=True)
 
 
+@pytest.mark.slow
 def test_networks_that_are_not_in_general_position():
     rng = np.random.default_rng(4)
     for _ in range(20):
