@@ -185,6 +185,7 @@ def test_radii_scale_with_the_inputs(factor):
 # --- no attack wins
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(SEEDS)
 def test_no_attack_beats_exact_or_certified_radii_of_random_networks(seed):
@@ -247,6 +248,7 @@ def test_no_attack_beats_trained_networks(paper, which):
 # --- the paper's setting
 
 
+@pytest.mark.slow
 def test_median_radii_at_the_papers_setting(paper):
     test, coarse, fine = paper
     for net, predicted in (
@@ -262,6 +264,7 @@ def test_median_radii_at_the_papers_setting(paper):
     check_perturbations(fine, test.x, test.y, bracket)
 
 
+@pytest.mark.slow
 def test_fifteen_neurons_a_side_are_exact_too():
     rng = np.random.default_rng(0)
     train = fa.MultiCluster(clusters=10, dim=500).sample(300, rng=rng)
