@@ -28,6 +28,7 @@ def test_on_the_papers_law_the_audit_finds_what_is_there(six_clusters, audited):
     np.testing.assert_allclose(np.linalg.norm(audited.coarse.universal.directions, axis=1), 1)
 
 
+@pytest.mark.slow
 def test_held_out_points_have_no_say_in_what_is_learned(six_clusters, audited):
     """Whatever the held-out points are: subclasses, means and networks are the same."""
     from featavg.auditing.audit import _split
@@ -42,6 +43,7 @@ def test_held_out_points_have_no_say_in_what_is_learned(six_clusters, audited):
     assert other.coarse.accuracy < 0.8
 
 
+@pytest.mark.slow
 def test_radii_are_in_the_units_of_the_input(six_clusters, audited):
     scaled = audit(100 * six_clusters.x + 7, six_clusters.y)
     ratio = scaled.fine.median_radius / audited.fine.median_radius
@@ -49,6 +51,7 @@ def test_radii_are_in_the_units_of_the_input(six_clusters, audited):
     assert scaled.ratio == pytest.approx(audited.ratio, rel=0.02)
 
 
+@pytest.mark.slow
 def test_given_subclasses_are_used(six_clusters):
     names = np.array(["ant", "bee", "cow", "dog", "eel", "fox"])[six_clusters.cluster]
     given = audit(six_clusters.x, six_clusters.y, names)

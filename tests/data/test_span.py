@@ -46,12 +46,14 @@ def ambient():
     return drawn("ambient")
 
 
+@pytest.mark.slow
 def test_span_and_ambient_coordinates_have_the_same_law(ambient):
     found = drawn("span")
     for name, values in ambient.items():
         assert stats.ks_2samp(values, found[name]).pvalue > 1e-3, name
 
 
+@pytest.mark.slow
 def test_the_comparison_notices_wrong_degrees_of_freedom(ambient, monkeypatch):
     right = span._chi
     monkeypatch.setattr(span, "_chi", lambda degrees, rng: right(0.9 * degrees, rng))

@@ -17,11 +17,13 @@ from featavg.estimators import AveragingClassifier, DecoupledClassifier
 from support.classifiers import BOTH, QUIET
 
 
+@pytest.mark.slow
 @parametrize_with_checks([AveragingClassifier(), DecoupledClassifier()])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @QUIET
 @pytest.mark.parametrize("model", [AveragingClassifier(), DecoupledClassifier()])
 def test_radius_is_in_units_of_the_input(model, digits):

@@ -17,6 +17,7 @@ from support.probe import Probe, contents
 WITHOUT_DATA = [name for name, e in EXPERIMENTS.items() if e.data is None and not e.has_own_axes]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(tmp_path):
     for experiment in (Probe().experiment, *(EXPERIMENTS[name] for name in WITHOUT_DATA)):
         first, second = (
@@ -26,6 +27,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
         assert contents(first) == contents(second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_DATA)
 def test_other_seeds_give_other_results(name, tmp_path):
     experiment = EXPERIMENTS[name]
@@ -34,6 +36,7 @@ def test_other_seeds_give_other_results(name, tmp_path):
     assert first.split(",")[1:] != second.split(",")[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_DATA)
 def test_quick_presets_reproduce(name, tmp_path):
     experiment = EXPERIMENTS[name]

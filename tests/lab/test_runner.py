@@ -68,6 +68,7 @@ def test_finished_seeds_are_reused_unless_fresh(tmp_path):
     assert probe.measured == [0, 1, 2, 0, 1, 2]
 
 
+@pytest.mark.vision
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_what_a_run_was_made_with_is_kept(tmp_path, threads):
     code = (

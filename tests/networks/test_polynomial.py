@@ -190,6 +190,7 @@ def test_gradients_of_the_view_are_finite_differences(power, rng):
             np.testing.assert_allclose(gradient[i], slope, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
 def test_attacks_turn_decisions_and_never_beat_the_exact_radius(seed):

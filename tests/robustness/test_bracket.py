@@ -35,6 +35,7 @@ def test_costs_of_class_outputs_are_below_the_norm(seed):
     assert (spent <= np.square(rho).sum(axis=1) * (1 + 1e-9)).all()
 
 
+@pytest.mark.slow
 def test_probability_brackets_hold_what_a_fine_grid_of_the_plane_finds():
     rng = np.random.default_rng(2)
     angles = np.linspace(0, 2 * np.pi, 721)
@@ -59,6 +60,7 @@ def test_probability_brackets_hold_what_a_fine_grid_of_the_plane_finds():
     assert np.median(gaps) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-4, 1e-2, 1.0, 30.0, 1e4])
 def test_brackets_are_narrow_for_small_and_large_logits(paper, factor):
     """Small logits: the readout is a difference of sums. Large ones: it is the argmax."""

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import featavg as fa
 
 
+@pytest.mark.slow
 def test_minimal_norm_attacks_find_the_exact_radius_of_trained_networks(paper):
     test, coarse, fine = paper
     for net in (coarse, fine.with_readout("argmax")):

@@ -31,6 +31,7 @@ def test_with_no_tolerance_it_is_gradient_descent(kind):
     np.testing.assert_array_equal(run.active, literal.active)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["binary", "multi"])
 def test_it_follows_gradient_descent_and_the_error_shrinks_with_the_tolerance(kind):
     net, train, own = problem(kind)

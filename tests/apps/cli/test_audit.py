@@ -9,6 +9,7 @@ import pytest
 from featavg.apps.cli.main import main
 
 
+@pytest.mark.slow
 def test_the_command_writes_json_and_a_page(tmp_path, six_clusters, audited, capsys):
     np.savez(tmp_path / "<points>.npz", X=six_clusters.x, y=six_clusters.y)
     assert main(["audit", str(tmp_path / "<points>.npz"), "--json"]) == 0

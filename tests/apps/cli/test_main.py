@@ -39,6 +39,7 @@ def test_help_teaches_every_parameter_and_its_default(capsys, name):
     assert re.search(r"\(default \S+; \S+ with --quick\)", text)
 
 
+@pytest.mark.slow
 def test_run_prints_a_table_and_writes_figures(capsys, tmp_path):
     code, out, _ = command(capsys, "run", "figure2-synthetic", "--quick", "--out", str(tmp_path))
     assert code == 0
@@ -92,12 +93,14 @@ def test_an_expectation_that_fails_is_exit_code_1(capsys, tmp_path):
     assert "Not every expectation holds." in out
 
 
+@pytest.mark.slow
 def test_a_second_run_says_that_seeds_were_there(capsys, tmp_path):
     arguments = ["run", "figure2-synthetic", *SMALL, "--out", str(tmp_path)]
     assert "saved before" not in command(capsys, *arguments)[1]
     assert "1 seed was saved before" in command(capsys, *arguments)[1]
 
 
+@pytest.mark.slow
 def test_reproduce_runs_everything_and_summarises(capsys, tmp_path):
     code, out, _ = command(capsys, "reproduce", "--quick", "--out", str(tmp_path))
     assert code == 0
@@ -198,6 +201,7 @@ def test_interruption_of_what_keeps_nothing_does_not_say_so(capsys, monkeypatch)
     assert (code, error) == (130, "featavg: interrupted.\n")
 
 
+@pytest.mark.slow
 def test_where_nothing_is_asked_for_nothing_holds(capsys, tmp_path):
     code, out, _ = command(capsys, "run", "averaging", "--quick", "--out", str(tmp_path))
     assert code == 0

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from featavg.apps.cli.main import main
 from featavg.experiments import EXPERIMENTS
 from support.report_runs import Page, run_folder
@@ -21,6 +23,7 @@ def test_a_folder_without_runs_is_refused_in_one_sentence(tmp_path, capsys):
     assert list(tmp_path.glob("*.html")) == []
 
 
+@pytest.mark.slow
 def test_reproduce_ends_with_a_report(tmp_path, monkeypatch, capsys):
     alone = {n: replace(e, in_reproduce=n == "figure1") for n, e in EXPERIMENTS.items()}
     monkeypatch.setattr("featavg.apps.cli.reproduce.EXPERIMENTS", alone)

@@ -7,6 +7,7 @@ import socket
 import sys
 
 import httpx2
+import pytest
 
 from support.command import command
 from support.play_server import TAB, playground
@@ -22,6 +23,7 @@ def test_the_command_ends_cleanly_with_ctrl_c():
         assert error == "The playground is closed.\n"
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_a_page_trains_ends_as_cleanly():
     with playground() as (address, process):
         url = f"{address}run?samples=1500&steps=1e20&learning_rate=1e-6&tab={TAB}&until=1000000"

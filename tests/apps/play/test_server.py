@@ -152,6 +152,7 @@ def test_other_sites_cannot_make_it_work(client):
     assert client.get("/", headers={"sec-fetch-site": "cross-site"}).status_code == 200
 
 
+@pytest.mark.slow
 def test_a_closed_connection_stops_the_work_of_a_real_server():
     app = create_app(workers=2)
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -6,6 +6,7 @@ import pytest
 import featavg as fa
 
 
+@pytest.mark.slow
 def test_auto_is_exact_where_it_can_be_and_certified_where_not(paper):
     test, coarse, fine = paper
     x, y, radii = test.x[:30], test.y[:30], [10, 17.5, 25, 38, 45]

@@ -19,6 +19,7 @@ from support.zoo import (
 # --- against brute force
 
 
+@pytest.mark.slow
 def test_binary_radii_equal_brute_force_over_all_activation_patterns():
     rng = np.random.default_rng(0)
     infinite = 0
@@ -36,6 +37,7 @@ def test_binary_radii_equal_brute_force_over_all_activation_patterns():
     assert infinite > 0
 
 
+@pytest.mark.slow
 def test_argmax_radii_equal_brute_force_over_all_activation_patterns():
     rng = np.random.default_rng(1)
     for _ in range(150):
@@ -49,6 +51,7 @@ def test_argmax_radii_equal_brute_force_over_all_activation_patterns():
         check_perturbations(net, x, y, radii, thin_sets=True)
 
 
+@pytest.mark.slow
 def test_networks_that_are_not_in_general_position():
     rng = np.random.default_rng(4)
     for _ in range(20):
@@ -182,6 +185,7 @@ def test_radii_scale_with_the_inputs(factor):
 # --- no attack wins
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(SEEDS)
 def test_no_attack_beats_exact_or_certified_radii_of_random_networks(seed):
@@ -244,6 +248,7 @@ def test_no_attack_beats_trained_networks(paper, which):
 # --- the paper's setting
 
 
+@pytest.mark.slow
 def test_median_radii_at_the_papers_setting(paper):
     test, coarse, fine = paper
     for net, predicted in (
@@ -259,6 +264,7 @@ def test_median_radii_at_the_papers_setting(paper):
     check_perturbations(fine, test.x, test.y, bracket)
 
 
+@pytest.mark.slow
 def test_fifteen_neurons_a_side_are_exact_too():
     rng = np.random.default_rng(0)
     train = fa.MultiCluster(clusters=10, dim=500).sample(300, rng=rng)
