@@ -34,7 +34,7 @@ from featavg.plot.views import (
 )
 
 _MOST_COLUMNS = 4
-_WIDTHS = {1: 6.2, 2: 6.0, 3: 4.9, 4: 4.3}  # of a panel in inches, by the number of columns
+_WIDTHS = {1: 6.2, 2: 6.7, 3: 4.9, 4: 4.3}  # of a panel in inches, by the number of columns
 _WRITTEN = 12  # rows and columns up to which a matrix has its numbers written in it
 _NAMED = 24  # rows and columns up to which each has its name
 _CLAIM_COLUMNS = 3
