@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from featavg.files import write_atomically
 from featavg.vision.checkpoint import remove_leftovers
 
 Arrays = dict[str, np.ndarray]
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+_UNREADABLE = (OSError, ValueError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class ArrayStore:
         if self.path is None:
             return compute()
         file = self.path / f"{name}.npz"
-        with suppress(*_UNREADABLE), np.load(file, allow_pickle=False) as saved:
+        with suppress(*_UNREADABLE):
+            saved = np.load(io.BytesIO(file.read_bytes()), allow_pickle=False)
             return {key: saved[key] for key in saved.files}
         arrays = compute()
         buffer = io.BytesIO()
