@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from featavg.arrays import FloatArray, IntArray
+from featavg.arrays import IntArray
 from featavg.estimators.fitting import Plan, Split
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.subclasses import Subclasses, SubclassSearch
@@ -26,10 +25,9 @@ FrontierMeasure = Callable[[Subclasses, Split, Plan], Frontier]
 
 
 def choose_subclasses(
-    x: FloatArray,
+    search: SubclassSearch,
     codes: IntArray,
     split: Split,
-    classes: Any,
     measure: FrontierMeasure,
     *,
     plan: Plan,
@@ -46,12 +44,11 @@ def choose_subclasses(
     within half of `robustness` standard errors of the best, is within 5 % of the largest. (Half,
     because early stopping costs accuracy as well.)
     """
-    search = SubclassSearch(x, codes, split.train, classes, rng=rng)
     first = search.find(largest=largest)
     if not split.held_out or _is_clear(first):
         return first
     fewest = int(np.bincount(codes[split.train]).min()) // _FEWEST_POINTS
-    average = len(first.class_of) / len(classes)
+    average = len(first.class_of) / len(first.counts)
     tried = [m for m in sorted({largest // 2, largest}) if average < m <= fewest]
     candidates = [first, *(search.find(m) for m in tried)]
     if len(candidates) == 1:

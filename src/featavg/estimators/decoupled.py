@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from featavg import checks
-from featavg.arrays import FloatArray, IntArray
+from featavg.arrays import IntArray
 from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.estimators._base import HeadClassifier
-from featavg.estimators.choice import FrontierMeasure, choose_subclasses
-from featavg.estimators.fitting import Plan, Split, Task, fit_head, inner_split, measure_frontier
+from featavg.estimators.choice import choose_subclasses
+from featavg.estimators.fitting import Split, Task, fit_head, inner_split, measure_frontier
 from featavg.estimators.heads import Head, fine_head
 from featavg.estimators.subclasses import Subclasses, SubclassSearch, given_subclasses
 from featavg.networks.multiclass import READOUTS
@@ -125,38 +125,29 @@ class DecoupledClassifier(HeadClassifier):
             return Task(points, found.labels, found.class_of, new_head, split, self.scaling_)
 
         if subclass is not None:
-            self.subclasses_ = given_subclasses(self.classes_, codes, _names(subclass, X))
-            split = inner_split(self.subclasses_.labels, fraction, halves)
+            found = given_subclasses(self.classes_, codes, _names(subclass, X))
+            split = inner_split(found.labels, fraction, halves)
         else:
             split = inner_split(codes, fraction, halves)
-            self.subclasses_ = self._find(
-                points,
-                codes,
-                split,
-                lambda found, part, short: measure_frontier(task(found, part), short, rng=halves),
-                plan,
-                searching,
-            )
-        self._set_fitted(fit_head(task(self.subclasses_, split), plan, rng=halves))
+            largest = checks.count("max_subclasses", self.max_subclasses)
+            search = SubclassSearch(points, codes, split.train, self.classes_, rng=searching)
+            if isinstance(self.subclasses, str) and self.subclasses == "auto":
+                found = choose_subclasses(
+                    search,
+                    codes,
+                    split,
+                    lambda found, part, short: measure_frontier(
+                        task(found, part), short, rng=halves
+                    ),
+                    plan=plan,
+                    largest=largest,
+                    rng=searching,
+                )
+            else:
+                found = search.find(self.subclasses, largest=largest)
+        self.subclasses_ = found
+        self._set_fitted(fit_head(task(found, split), plan, rng=halves))
         return self
-
-    def _find(
-        self,
-        points: FloatArray,
-        codes: IntArray,
-        split: Split,
-        measure: FrontierMeasure,
-        plan: Plan,
-        rng: np.random.Generator,
-    ) -> Subclasses:
-        """Find subclasses according to the parameter `subclasses`."""
-        largest = checks.count("max_subclasses", self.max_subclasses)
-        if isinstance(self.subclasses, str) and self.subclasses == "auto":
-            return choose_subclasses(
-                points, codes, split, self.classes_, measure, plan=plan, largest=largest, rng=rng
-            )
-        search = SubclassSearch(points, codes, split.train, self.classes_, rng=rng)
-        return search.find(self.subclasses, largest=largest)
 
     def predict_subclass(self, X: ArrayLike) -> IntArray:
         """Return the subclass of each point, as numbered in `subclasses_.labels`."""

@@ -154,7 +154,7 @@ def _one_network(parameters: Parameters, seed: int, data: ImageData, classes: in
     logits = outputs(trained.model, data.test_images)
     own = float((logits.argmax(1).numpy() == test_labels).mean())
     side = torch.tensor([j in positive for j in range(classes)])
-    binary = float((~wrong(logits, torch.from_numpy(test_labels), side)).numpy().mean())
+    binary = float((~wrong(logits, torch.tensor(test_labels), side)).numpy().mean())
     attacked = slice(0, parameters.attack_images)
     curves = robust_curves(
         trained.model,

@@ -350,6 +350,3 @@ def checked_radii(radii: ArrayLike) -> FloatArray:
     if not len(grid) or (grid < 0).any():
         raise InputError(f"radii must be at least 0, and not empty; got {grid.tolist()}.")
     return np.sort(grid).astype(np.float64)
-
-
-__all__ = ["ImageAttack", "PgdAttack", "minimal_l2", "pgd_l2"]

@@ -40,14 +40,8 @@ def model_fingerprint(model: nn.Module) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class Identity:
-    """Hashes of what a checkpoint belongs to, with the network before training."""
-
-    recipe: str
-    seed: str
-    data: str
-    network: str
+# Hashes of what a checkpoint belongs to: recipe, seed, data, and network before training.
+Identity = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -71,7 +65,7 @@ class Checkpoint:
         """Write the checkpoint, replacing the previous one."""
         content = {item.name: getattr(self, item.name) for item in fields(self)}
         buffer = io.BytesIO()
-        torch.save({"format": _FORMAT, "identity": vars(identity), **content}, buffer)
+        torch.save({"format": _FORMAT, "identity": identity, **content}, buffer)
         write_atomically(path, buffer.getvalue())
 
     @classmethod
@@ -80,7 +74,7 @@ class Checkpoint:
         if not path.exists():
             return None
         content = _read(path)
-        for name, value in vars(identity).items():
+        for name, value in identity.items():
             if content["identity"].get(name) != value:
                 raise InputError(
                     f"checkpoint must belong to this training, and {path} was made with another "

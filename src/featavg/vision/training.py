@@ -21,7 +21,6 @@ from featavg.progress import ProgressReporter
 from featavg.vision.augmentation import Draw, ImagePool
 from featavg.vision.checkpoint import (
     Checkpoint,
-    Identity,
     fingerprint,
     model_fingerprint,
     remove_leftovers,
@@ -146,12 +145,12 @@ def train(
     targets = checked_labels(labels, len(pixels))
     checks.count("seed", seed, minimum=0)
     path = None if checkpoint is None else writable(Path(checkpoint))
-    identity = Identity(
-        recipe=recipe.fingerprint,
-        seed=str(seed),
-        data=fingerprint(pixels, targets),
-        network=model_fingerprint(model),
-    )
+    identity = {
+        "recipe": recipe.fingerprint,
+        "seed": str(seed),
+        "data": fingerprint(pixels, targets),
+        "network": model_fingerprint(model),
+    }
     saved = None if path is None else Checkpoint.load(path, identity)
     if saved is not None and saved.epoch > recipe.epochs:
         raise InputError(
