@@ -136,7 +136,7 @@ def train(
         if sharpness:
             with torch.no_grad():
                 norm = torch.sqrt(sum((p.grad**2).sum() for p in moving))
-                ahead = [sharpness * p.grad / norm for p in moving]
+                ahead = [sharpness * p.grad / (norm + 1e-12) for p in moving]
                 for p, a in zip(moving, ahead, strict=True):
                     p += a
             step_by.zero_grad()

@@ -93,7 +93,7 @@ class _SoftMarginLoss(Loss):
 
     log_lipschitz = True
 
-    def soft_margins(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+    def soft_margins(self, outputs: FloatArray, targets: Any) -> FloatArray:
         """Return q of each point, shape (points,)."""
         if len(outputs) == 1:
             return self.margins(outputs, targets)
@@ -101,7 +101,11 @@ class _SoftMarginLoss(Loss):
         largest = ahead.max(axis=0)
         return -(largest + np.log(np.exp(ahead - largest).sum(axis=0)))
 
-    def directions(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+    def directions(self, outputs: FloatArray, targets: Any) -> FloatArray:
+        """Return the residuals divided by the pull of their point."""
+        return self.margin_gradient(outputs, targets)
+
+    def margin_gradient(self, outputs: FloatArray, targets: Any) -> FloatArray:
         """Return the derivative of q by the outputs: it does not vanish with the loss.
 
         y of one output; of many, 1 for the target and minus the softmax of the others.
@@ -127,43 +131,43 @@ class _LogisticLoss(_SoftMarginLoss):
         """Whether labels are not smoothed: smoothed ones let residuals change their sign."""
         return self.smoothing == 0
 
-    @abstractmethod
-    def _spread(self, outputs: FloatArray, targets: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _spread(self, outputs: FloatArray, targets: Any) -> tuple[FloatArray, FloatArray]:
         """Return what smoothing adds to each loss and residual, per unit of smoothing."""
+        raise NotImplementedError
 
-    def losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+    def losses(self, outputs: FloatArray, targets: Any) -> FloatArray:
         """Return the loss of each point, shape (points,)."""
         losses: FloatArray = np.logaddexp(0, -self.soft_margins(outputs, targets))
         if self.smoothing:
             losses = losses + self.smoothing * self._spread(outputs, targets)[0]
         return losses
 
-    def residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+    def residuals(self, outputs: FloatArray, targets: Any) -> FloatArray:
         """Return minus the derivative of each point's loss by each output."""
         q = self.soft_margins(outputs, targets)
-        residuals: FloatArray = expit(-q) * _SoftMarginLoss.directions(self, outputs, targets)
+        residuals: FloatArray = expit(-q) * self.margin_gradient(outputs, targets)
         if self.smoothing:
             residuals = residuals + self.smoothing * self._spread(outputs, targets)[1]
         return residuals
 
-    def log_losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+    def log_losses(self, outputs: FloatArray, targets: Any) -> FloatArray:
         """Return the logarithm of each loss, also where the loss is too small for a float."""
         if self.smoothing:
             return super().log_losses(outputs, targets)
         q = self.soft_margins(outputs, targets)
         return np.where(q > 40, -q, np.log(np.logaddexp(0, -np.minimum(q, 40))))
 
-    def log_pulls(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+    def log_pulls(self, outputs: FloatArray, targets: Any) -> FloatArray:
         """Return the logarithm of the residual of each point's target, shape (points,)."""
         if self.smoothing:
             return super().log_pulls(outputs, targets)
         return -np.logaddexp(0, self.soft_margins(outputs, targets))
 
-    def directions(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
+    def directions(self, outputs: FloatArray, targets: Any) -> FloatArray:
         """Return the residuals divided by the pull of their point."""
         if self.smoothing:
             return Loss.directions(self, outputs, targets)
-        return super().directions(outputs, targets)
+        return self.margin_gradient(outputs, targets)
 
     def margin_of(self, log_loss: FloatArray) -> FloatArray:
         """Return the q whose loss has this logarithm: q = -log(exp(exp(log_loss)) - 1)."""
@@ -249,7 +253,7 @@ class Exponential(_SoftMarginLoss):
 
     def residuals(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
         """Return exp(-q) times the derivative of q."""
-        return self.losses(outputs, targets) * self.directions(outputs, targets)
+        return self.losses(outputs, targets) * self.margin_gradient(outputs, targets)
 
     def log_losses(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
         """Return -q."""
@@ -321,7 +325,7 @@ class Hinge(Loss):
         return residuals
 
 
-class CoarseCrossEntropy(Loss):
+class CoarseCrossEntropy(_LogisticLoss):
     r"""Coarse labels on the outputs of clusters: minus the log of the own side's probability.
 
     Paper: none, an extension. With the softmax p of the outputs, one for each cluster, a point of
@@ -340,7 +344,7 @@ class CoarseCrossEntropy(Loss):
     array([0.693])
     """
 
-    log_lipschitz = True
+    smoothing = 0.0
     curvature = 0.5
 
     def __init__(self, fine: ArrayLike | Sequence[int] | None = None) -> None:
@@ -374,37 +378,25 @@ class CoarseCrossEntropy(Loss):
             )
         return fine.astype(np.int64)
 
-    def losses(self, outputs: FloatArray, targets: BoolArray) -> FloatArray:
-        """Return log(1 + exp(-q)) with the log-odds q of the right outputs."""
-        return np.logaddexp(0, -self._log_odds(outputs, targets))
+    def soft_margins(self, outputs: FloatArray, targets: BoolArray) -> FloatArray:
+        """Return the log-odds of the right outputs."""
+        right, wrong = _parted(outputs, targets)
+        return _log_sum_exp(right) - _log_sum_exp(wrong)
 
-    def log_losses(self, outputs: FloatArray, targets: BoolArray) -> FloatArray:
-        """Return the logarithm of each loss, also where the loss is too small for a float."""
-        q = self._log_odds(outputs, targets)
-        return np.where(q > 40, -q, np.log(np.logaddexp(0, -np.minimum(q, 40))))
-
-    def residuals(self, outputs: FloatArray, targets: BoolArray) -> FloatArray:
-        """Return the probability of the wrong outputs times `directions`."""
-        return expit(-self._log_odds(outputs, targets)) * self.directions(outputs, targets)
-
-    def log_pulls(self, outputs: FloatArray, targets: BoolArray) -> FloatArray:
-        """Return the logarithm of the probability of the wrong outputs."""
-        return -np.logaddexp(0, self._log_odds(outputs, targets))
-
-    def directions(self, outputs: FloatArray, targets: BoolArray) -> FloatArray:
+    def margin_gradient(self, outputs: FloatArray, targets: BoolArray) -> FloatArray:
         """Return the softmax within the right outputs, and minus that within the wrong ones."""
-        right, wrong = np.where(targets, outputs, -np.inf), np.where(targets, -np.inf, outputs)
+        right, wrong = _parted(outputs, targets)
         return softmax(right) - softmax(wrong)
 
     def margins(self, outputs: FloatArray, targets: BoolArray) -> FloatArray:
         """Return the largest right output minus the largest wrong one."""
-        right, wrong = np.where(targets, outputs, -np.inf), np.where(targets, -np.inf, outputs)
+        right, wrong = _parted(outputs, targets)
         return right.max(axis=0) - wrong.max(axis=0)
 
-    @staticmethod
-    def _log_odds(outputs: FloatArray, targets: BoolArray) -> FloatArray:
-        right, wrong = np.where(targets, outputs, -np.inf), np.where(targets, -np.inf, outputs)
-        return _log_sum_exp(right) - _log_sum_exp(wrong)
+
+def _parted(outputs: FloatArray, targets: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return the right and the wrong outputs, the others set to minus infinity."""
+    return np.where(targets, outputs, -np.inf), np.where(targets, -np.inf, outputs)
 
 
 def softmax(outputs: FloatArray) -> FloatArray:
