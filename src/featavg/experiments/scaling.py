@@ -6,18 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.data.multicluster import MultiCluster
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
-from featavg.lab.tables import tidy_rows
+from featavg.lab.expectations import Expectation
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import CheckedParameters, parameter
+from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.networks.binary import BinaryNet
 from featavg.plot.views import Curves, Line, Panel, View
 from featavg.progress import counted, wanted
@@ -33,23 +27,15 @@ _SWEEPS = {"clusters": "k", "dim": "d", "samples": "n"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters:
+class Parameters(CheckedParameters):
     """The middle of the three sweeps; each varies one of clusters, dim and samples."""
 
-    clusters: int = parameter(4, "k, where it is not varied")
+    clusters: int = parameter(4, "k, where it is not varied", least=2)
     dim: int = parameter(10**8, "d, where it is not varied")
     samples: int = parameter(400, "n, where it is not varied")
     horizon: float = parameter(100.0, "eta·t")
     tolerance: float = parameter(0.02, "tolerance of fast_forward")
-    points: int = parameter(6, "values in each sweep")
-
-    def __post_init__(self) -> None:
-        checks.count("clusters", self.clusters, minimum=2)
-        for name in ("dim", "samples"):
-            checks.count(name, getattr(self, name))
-        checks.count("points", self.points, minimum=2)
-        for name in ("horizon", "tolerance"):
-            checks.scale(name, getattr(self, name))
+    points: int = parameter(6, "values in each sweep", least=2)
 
     def values(self, sweep: str) -> list[int]:
         """Return the values of what is varied, evenly spaced on a logarithmic axis."""
@@ -86,15 +72,12 @@ def _train(parameters: Parameters, seed: int) -> dict[str, float]:
     learning_rate = float(d) ** -2
     scale = np.sqrt(learning_rate * float(k) ** -5)
     net = BinaryNet.init(train, width=k, weight_scale=scale, bias_scale=scale, rng=rng)
-    run = fast_forward(
-        net,
-        train,
-        learning_rate=learning_rate,
-        steps=parameters.horizon / learning_rate,
-        tolerance=parameters.tolerance,
-        record=2,
+    steps, tolerance = parameters.horizon / learning_rate, parameters.tolerance
+    return _deviations(
+        fast_forward(
+            net, train, learning_rate=learning_rate, steps=steps, tolerance=tolerance, record=2
+        )
     )
-    return _deviations(run)
 
 
 def _deviations(run: Trajectory) -> dict[str, float]:

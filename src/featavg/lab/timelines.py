@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from featavg.arrays import FloatArray
-from featavg.lab.experiment import Results
+from featavg.lab.tables import Results, Table, tidy_rows
 from featavg.plot.views import Curves, Line, Mark, Panel
 
 
@@ -71,3 +71,27 @@ def through_training(
         shown = [line for line in lines if any(v is not None and v > least for v in line.mean)]
         panels.append(Panel(panel.title, panel.y or panel.title, shown, panel.marks, panel.scale))
     return Curves(title, x, panels, x_scale, note=note)
+
+
+def table_over_time(
+    results: Results, networks: Mapping[str, object], column: str = "classes"
+) -> Table:
+    """Return every quantity at every recorded time.
+
+    Parameters
+    ----------
+    results : mapping
+        As above. What is no series, a number for each seed, is left out.
+    networks : mapping
+        What stands for each network in its rows.
+    column : str
+        What this column is called.
+    """
+    first = f"{next(iter(networks))}_"
+    series = [name for name, value in results.items() if value.ndim == 2]
+    names = [name.removeprefix(first) for name in series if name.startswith(first)]
+    rows: list[tuple[object, ...]] = []
+    for network, label in networks.items():
+        values = (results[f"{network}_{name}"] for name in names)
+        rows += tidy_rows(*values, label=(label,), axes=())
+    return Table(("seed", column, *names), rows)

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from featavg.errors import InputError
-from featavg.lab.experiment import Experiment, Measured, Measurements, as_arrays
+from featavg.lab.experiment import Experiment, Measured, as_arrays
 from featavg.lab.run_folder import RunFolder
 from featavg.lab.source import code_hash
 from featavg.lab.sweeps.design import Design
 from featavg.lab.sweeps.engine import Progress, sweep
 from featavg.lab.sweeps.store import Row
+from featavg.lab.tables import Measurements
 
 _SECONDS_BETWEEN_PICTURES = 10.0
 
