@@ -148,11 +148,8 @@ def expects(parameters: Parameters) -> list[Expectation]:
     for value, setting in parameters.settings.items():
         if max(setting.side_sizes) > 1:  # with one centre a side there is nothing to average
             rows.append(_index_expectation(ablation, value))
-        label, cosine, radius = (
-            ablation.label(value),
-            setting.average_cosines[0],
-            setting.predicted[0],
-        )
+        label = ablation.label(value)
+        cosine, radius = setting.average_cosines[0], setting.predicted[0]
         rows += [
             reported(f"{label}: mean cosine, own", quantity("own_mean", value), f"{cosine:.3f}"),
             reported(f"{label}: median radius", quantity("radius", value), f"{radius:.1f}"),

@@ -149,10 +149,8 @@ def plot(parameters: Parameters, results: Results) -> Figure:
     (ways,) = views(parameters, results)
     with style():
         figure, panels = new_figure(15, 5.4, columns=3)
-        titles = (
-            "2-class: the averaging network",
-            f"{parameters.clusters}-class: the decoupling one",
-        )
+        k = parameters.clusters
+        titles = "2-class: the averaging network", f"{k}-class: the decoupling one"
         for panel, name, title in zip(panels, _NETS, titles, strict=False):
             plane, exact = (results[f"{name}_{key}"][0] for key in ("plane", "exact"))
             _plot_plane(panel, parameters.reach, plane, exact, ROLES[name])

@@ -31,30 +31,20 @@ _MEDIAN = "median over fresh points"
 _SERIES = (
     Series(
         "margins",
-        (
-            ("normalized", "γ", "solid"),
-            ("smoothed", "γ̃", "dashed"),
-            ("pattern_margin", "largest γ at its activations", "dotted"),
-        ),
+        {"normalized": "γ", "smoothed": "γ̃", "pattern_margin": "largest γ at its activations"},
         y="γ = min q / ||θ||",
     ),
     Series(
-        "duality gap of the max-margin problem",
-        (("gap", "", "solid"),),
-        scale="log",
-        y="relative to ½||θ||²",
+        "duality gap of the max-margin problem", {"gap": ""}, scale="log", y="relative to ½||θ||²"
     ),
     Series(
         "its two parts",
-        (
-            ("stationarity", "stationarity", "solid"),
-            ("complementarity", "complementarity", "dashed"),
-        ),
+        {"stationarity": "stationarity", "complementarity": "complementarity"},
         scale="log",
         y="relative",
     ),
-    Series("sum of losses", (("log10_loss", "", "solid"),), y="log₁₀ loss"),
-    Series("norm of the trained parameters", (("norm", "", "solid"),), y="||θ||"),
+    Series("sum of losses", {"log10_loss": ""}, y="log₁₀ loss"),
+    Series("norm of the trained parameters", {"norm": ""}, y="||θ||"),
 )
 _REFINEMENTS = 3  # tolerances, each half of the one before
 
@@ -245,7 +235,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         for net, radius in parameters.predicted.items()
     ]
     networks = {"coarse": 2, "fine": parameters.clusters}
-    radii = Series("exact robust radius", [("radius", "", "solid")], marks=marks, y=_MEDIAN)
+    radii = Series("exact robust radius", {"radius": ""}, marks=marks, y=_MEDIAN)
     return [
         through_training(
             results,

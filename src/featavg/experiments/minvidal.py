@@ -229,7 +229,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     ]
 
     def distances(name: str, title: str) -> Series:
-        bounds = [(f"{name}_lower", "at least", "solid"), (f"{name}_upper", "at most", "dashed")]
+        bounds = {f"{name}_lower": "at least", f"{name}_upper": "at most"}
         return Series(title, bounds, scale="log", y="relative to the network")
 
     curves = through_training(
@@ -242,10 +242,10 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         series=[
             distances("averaging", "distance to averaging: C·f_FA"),
             distances("decoupled", "distance to one neuron a centre: C·F_p"),
-            Series("averaging index", [("index", "", "solid")]),
+            Series("averaging index", {"index": ""}),
             Series(
                 "median radius",
-                [("radius_exact", "exact", "solid"), ("radius", "at most, by attack", "dashed")],
+                {"radius_exact": "exact", "radius": "at most, by attack"},
                 marks=marks,
             ),
         ],

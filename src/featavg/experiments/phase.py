@@ -203,9 +203,9 @@ def _map(
     for (label, line), dashes in zip(diagram.borders.items(), ("--", ":"), strict=False):
         panel.plot(*line(parameters, x), dashes, color=COARSE, linewidth=1.8, label=label)
     if diagram.paper:
-        look = {"marker": "o", "linestyle": "", "color": "white", "markeredgecolor": "black"}
-        points = np.transpose(diagram.paper)
-        panel.plot(*points, **look, label="the paper's ablations", clip_on=False)
+        x_paper, y_paper = zip(*diagram.paper, strict=True)
+        (dots,) = panel.plot(x_paper, y_paper, "o", color="white", label="the paper's ablations")
+        dots.set(markeredgecolor="black", clip_on=False)
     panel.set(**limits)
     for axis, side in ((panel.xaxis, diagram.x), (panel.yaxis, diagram.y)):
         if side.ticks:

@@ -8,12 +8,12 @@ import numpy as np
 
 from featavg.arrays import FloatArray
 from featavg.data.multicluster import MultiCluster
-from featavg.lab.expectations import Expectation
+from featavg.lab.expectations import Expectation, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.networks.binary import BinaryNet
-from featavg.plot.views import Curves, Line, Panel, View
+from featavg.plot.views import DASHES, Curves, Line, Panel, View
 from featavg.progress import counted, wanted
 from featavg.training.fast_forward import fast_forward
 from featavg.training.trajectory import Trajectory
@@ -69,15 +69,12 @@ def _train(parameters: Parameters, seed: int) -> dict[str, float]:
     rng = np.random.default_rng([seed, k, d, parameters.samples])
     law = MultiCluster(clusters=k, dim=d)
     train = law.sample(parameters.samples, rng=rng, coordinates="span", reserve=2 * k)
-    learning_rate = float(d) ** -2
-    scale = np.sqrt(learning_rate * float(k) ** -5)
+    rate = float(d) ** -2
+    scale = np.sqrt(rate * float(k) ** -5)
     net = BinaryNet.init(train, width=k, weight_scale=scale, bias_scale=scale, rng=rng)
-    steps, tolerance = parameters.horizon / learning_rate, parameters.tolerance
-    return _deviations(
-        fast_forward(
-            net, train, learning_rate=learning_rate, steps=steps, tolerance=tolerance, record=2
-        )
-    )
+    steps, tolerance = parameters.horizon / rate, parameters.tolerance
+    run = fast_forward(net, train, learning_rate=rate, steps=steps, tolerance=tolerance, record=2)
+    return _deviations(run)
 
 
 def _deviations(run: Trajectory) -> dict[str, float]:
@@ -111,7 +108,7 @@ def _slope(x: FloatArray, y: FloatArray) -> float:
 def expects(_: Parameters) -> list[Expectation]:
     """Return the slopes; the paper says only that the quantities vanish with k."""
     rows = [
-        Expectation(f"slope in {symbol} of {text}", f"{sweep}_{name}_slope", paper="none given")
+        reported(f"slope in {symbol} of {text}", f"{sweep}_{name}_slope", "none given")
         for sweep, symbol in _SWEEPS.items()
         for name, text in _QUANTITIES.items()
     ]
@@ -134,18 +131,11 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     fixed = {sweep: f"{_SWEEPS[sweep]} = {getattr(parameters, sweep):.3g}" for sweep in _SWEEPS}
     shown: list[View] = []
     for sweep, symbol in _SWEEPS.items():
-        lines = [
-            Line.over_seeds(
-                f"{text}: slope {results[f'{sweep}_{name}_slope'].mean():+.2f}",
-                results[f"{sweep}_values"],
-                results[f"{sweep}_{name}"],
-                "coarse",
-                dash,
-            )
-            for (name, text), dash in zip(
-                _QUANTITIES.items(), ("solid", "dashed", "dotted"), strict=True
-            )
-        ]
+        values, lines = results[f"{sweep}_values"], []
+        for (name, text), dash in zip(_QUANTITIES.items(), DASHES, strict=False):
+            label = f"{text}: slope {results[f'{sweep}_{name}_slope'].mean():+.2f}"
+            measured = results[f"{sweep}_{name}"]
+            lines.append(Line.over_seeds(label, values, measured, "coarse", dash))
         others = ", ".join(text for name, text in fixed.items() if name != sweep)
         panel = Panel(others, "", lines, y_scale="log")
         shown.append(Curves(f"Varied {symbol}", symbol, [panel], x_scale="log"))

@@ -33,32 +33,32 @@ _NETS = ("coarse", "fine")
 _SERIES = (
     Series(
         "coefficients",
-        (
-            ("own_max", "own λ, largest", "solid"),
-            ("own_min", "own λ, smallest", "dashed"),
-            ("opposite_max", "other |λ|, largest", "dotted"),
-            ("log", "log(ηt)", "dash-dot"),
-        ),
+        {
+            "own_max": "own λ, largest",
+            "own_min": "own λ, smallest",
+            "opposite_max": "other |λ|, largest",
+            "log": "log(ηt)",
+        },
         y="λ",
     ),
     Series(
         "what is o(1)",
-        (
-            ("distance_share", "distance of item 2 · √d / λ", "solid"),
-            ("bias", "largest |bias|", "dashed"),
-            ("opposite_share", "other |λ| / own λ", "dotted"),
-            ("margin_spread", "spread of margins", "dash-dot"),
-            ("excess", "own λ: largest / smallest - 1", "points"),
-        ),
+        {
+            "distance_share": "distance of item 2 · √d / λ",
+            "bias": "largest |bias|",
+            "opposite_share": "other |λ| / own λ",
+            "margin_spread": "spread of margins",
+            "excess": "own λ: largest / smallest - 1",
+        },
         scale="log",
     ),
     Series(
         "activation, direction, accuracy",
-        (
-            ("active", "own activations on", "solid"),
-            ("cosine", "cosine to own centres' average", "dashed"),
-            ("accuracy", "clean accuracy", "dotted"),
-        ),
+        {
+            "active": "own activations on",
+            "cosine": "cosine to own centres' average",
+            "accuracy": "clean accuracy",
+        },
         y="share or cosine",
     ),
 )
@@ -138,18 +138,12 @@ def train(parameters: Parameters, seed: int) -> TrainedPair:
     law = MultiCluster(clusters=parameters.clusters, dim=parameters.dim)
     sample = law.sample(parameters.samples, rng=data, coordinates="span", dtype=parameters.dtype)
     test = sample.fresh(parameters.test_samples, rng=data)
-    weight_scale, bias_scale = parameters.scales
+    width, (scale, bias_scale) = parameters.width, parameters.scales
     nets: list[TwoLayerNet] = [
         BinaryNet.init(
-            sample,
-            width=parameters.width,
-            weight_scale=weight_scale,
-            bias_scale=bias_scale,
-            rng=coarse_rng,
+            sample, width=width, weight_scale=scale, bias_scale=bias_scale, rng=coarse_rng
         ),
-        MultiClassNet.init(
-            sample, width=1, weight_scale=weight_scale, rng=fine_rng, readout="argmax"
-        ),
+        MultiClassNet.init(sample, width=1, weight_scale=scale, rng=fine_rng, readout="argmax"),
     ]
     coarse, fine = (
         fast_forward(
@@ -264,15 +258,12 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     for net, classes, q, formula in (("coarse", 2, k, "√(d/k)"), ("fine", k, 2, "√(d/2)")):
         radius = float(np.sqrt(d / q))
         mark = Mark(f"{formula} = {radius:.4g}", radius, "y")
-        radii = Series("median exact radius", [("radius", "", "solid")], marks=[mark], y="radius")
+        radii = Series("median exact radius", {"radius": ""}, marks=[mark], y="radius")
         view = through_training(
             dict(results) | _derived(net, results),
             networks={net: ("", net)},
             times={net: np.exp(results[f"{net}_log_time"])},
-            series=[
-                replace(panel, title=f"{classes}-class: {panel.title}")
-                for panel in (*_SERIES, radii)
-            ],
+            series=[replace(s, title=f"{classes}-class: {s.title}") for s in (*_SERIES, radii)],
             x="ηt",
             x_scale="log",
             title=f"The {classes}-class network through training",

@@ -141,21 +141,7 @@ class Experiment:
     def measure_seeds(
         self, parameters: Any, seeds: int, folder: RunFolder, *, fresh: bool, progress: bool
     ) -> Measured:
-        """Measure every seed that is not saved in the folder yet, and save it there.
-
-        Parameters
-        ----------
-        parameters : dataclass
-            The parameters of the run.
-        seeds : int
-            How many seeds, numbered from 0.
-        folder : RunFolder
-            The folder of the run.
-        fresh : bool
-            Whether to measure again what is saved.
-        progress : bool
-            Whether to report progress on standard error.
-        """
+        """Measure every seed that is not saved in the folder yet, or all if `fresh`; save them."""
         per_seed, seconds, reused = [], 0.0, 0
         with ProgressReporter(self.id, seeds, enabled=progress) as reporter:
             for seed in range(seeds):
