@@ -19,8 +19,11 @@ from featavg.experiments import (
     scaling,
     theorem,
 )
-from featavg.lab.experiment import Expectation, Experiment, Outcome, Results, Table, parameter
+from featavg.lab.expectations import Expectation, Outcome
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import parameter
 from featavg.lab.runner import Run, run
+from featavg.lab.tables import Results, Table
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.id: experiment

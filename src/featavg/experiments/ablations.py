@@ -17,16 +17,11 @@ import numpy as np
 from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.errors import InputError
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
+from featavg.lab.expectations import Expectation, at_least, at_most, reported
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import parameter
 from featavg.lab.setting import MatrixSetting
-from featavg.lab.tables import tidy_rows
+from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
 from featavg.plot.views import HeatMaps, Matrix, View
 from featavg.progress import counted, wanted
@@ -95,13 +90,7 @@ class Parameters(MatrixSetting):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        defaults = {f.name: f.default for f in fields(self)}
-        for name in self.ablation.sets:
-            if getattr(self, name) != defaults[name]:
-                raise InputError(
-                    f"{name} is what this experiment varies, so give values instead; "
-                    f"got {name}={getattr(self, name)!r}."
-                )
+        self.refuse_varied(self.ablation.sets, "this experiment varies, so give values instead")
         object.__setattr__(self, "values", ", ".join(_text(v) for v in self.settings))
 
     @cached_property
@@ -159,35 +148,27 @@ def expects(parameters: Parameters) -> list[Expectation]:
     for value, setting in parameters.settings.items():
         if max(setting.side_sizes) > 1:  # with one centre a side there is nothing to average
             rows.append(_index_expectation(ablation, value))
+        label = ablation.label(value)
+        cosine, radius = setting.average_cosines[0], setting.predicted[0]
         rows += [
-            Expectation(f"{ablation.label(value)}: {text}", quantity(name, value), paper=theory)
-            for text, name, theory in (
-                ("mean cosine, own", "own_mean", f"{setting.average_cosines[0]:.3f}"),
-                ("median radius", "radius", f"{setting.predicted[0]:.1f}"),
-            )
+            reported(f"{label}: mean cosine, own", quantity("own_mean", value), f"{cosine:.3f}"),
+            reported(f"{label}: median radius", quantity("radius", value), f"{radius:.1f}"),
         ]
     if ablation.gain is not None and len(parameters.settings) > 1:
-        rows.append(
-            Expectation(
-                f"radius at the largest {ablation.symbol} / at the smallest",
-                "radius_gain",
-                high=ablation.gain,
-                paper="no gain",
-            )
-        )
+        statement = f"radius at the largest {ablation.symbol} / at the smallest"
+        rows.append(at_most(statement, "radius_gain", ablation.gain, "no gain"))
     return rows
 
 
 def _index_expectation(ablation: Ablation, value: float) -> Expectation:
     statement, name = f"{ablation.label(value)}: averaging index", quantity("index", value)
     if ablation.averages[0] <= value <= ablation.averages[1]:
-        return Expectation(statement, name, low=AVERAGES_FROM, paper="averages")
+        return at_least(statement, name, AVERAGES_FROM, "averages")
     if value in ablation.contested:
-        return Expectation(f"{statement}, against the paper", name, paper="does not")
+        return reported(f"{statement}, against the paper", name, "does not")
     if ablation.does_not[0] <= value <= ablation.does_not[1]:
-        below = float(np.nextafter(AVERAGES_FROM, 0))
-        return Expectation(statement, name, high=below, paper="does not")
-    return Expectation(statement, name)
+        return at_most(statement, name, float(np.nextafter(AVERAGES_FROM, 0)), "does not")
+    return reported(statement, name)
 
 
 def table(parameters: Parameters, results: Results) -> Table:
@@ -259,11 +240,7 @@ class Figure6Parameters(Parameters):
     """The learning rate is varied."""
 
     ablation = Ablation(
-        "η",
-        ("learning_rate",),
-        averages=(0, 0.001),
-        does_not=(0.01, np.inf),
-        contested=(0.01,),
+        "η", ("learning_rate",), averages=(0, 0.001), does_not=(0.01, np.inf), contested=(0.01,)
     )
     values: str = _values("0.01, 0.001, 0.0001", "eta")
 
@@ -298,13 +275,13 @@ class Figure9Parameters(Parameters):
     values: str = _values("0.00001, 0.001, 0.09", "the cosine between any two centres")
 
 
-def _declare(figure: int, title: str, parameters: Parameters, quick: Parameters) -> Experiment:
+def _declare(figure: int, title: str, parameters: Parameters, **quick: Any) -> Experiment:
     return Experiment(
         id=f"figure{figure}",
         title=title,
         paper=f"Figure {figure}",
         parameters=parameters,
-        quick=replace(quick, dim=1536, test_samples=50),
+        quick=replace(parameters, dim=1536, test_samples=50, **quick),
         measure=measure,
         expects=expects,
         table=table,
@@ -313,35 +290,14 @@ def _declare(figure: int, title: str, parameters: Parameters, quick: Parameters)
 
 
 EXPERIMENTS = (
+    _declare(5, "More data does not end averaging", Figure5Parameters(), values="500, 1000, 2000"),
+    _declare(6, "Averaging at larger and smaller learning rates", Figure6Parameters(), samples=500),
     _declare(
-        5,
-        "More data does not end averaging",
-        Figure5Parameters(),
-        quick=Figure5Parameters(values="500, 1000, 2000"),
+        7, "Averaging from larger and smaller initial weights", Figure7Parameters(), samples=500
     ),
+    _declare(8, "Averaging in more and in less noise", Figure8Parameters(), samples=500),
     _declare(
-        6,
-        "Averaging at larger and smaller learning rates",
-        Figure6Parameters(),
-        quick=Figure6Parameters(samples=500),
-    ),
-    _declare(
-        7,
-        "Averaging from larger and smaller initial weights",
-        Figure7Parameters(),
-        quick=Figure7Parameters(samples=500),
-    ),
-    _declare(
-        8,
-        "Averaging in more and in less noise",
-        Figure8Parameters(),
-        quick=Figure8Parameters(samples=500),
-    ),
-    _declare(
-        9,
-        "Averaging of centres that are not quite orthogonal",
-        Figure9Parameters(),
-        quick=Figure9Parameters(samples=500),
+        9, "Averaging of centres that are not quite orthogonal", Figure9Parameters(), samples=500
     ),
 )
 """The five experiments, in the order of the paper."""

@@ -8,18 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from featavg import checks
 from featavg.data.law import Sample
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
+from featavg.lab.expectations import Expectation, reported
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import parameter
 from featavg.lab.setting import CoarseSetting
-from featavg.lab.tables import tidy_rows
+from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.measures.alignment import alignment, averaging_index, clean_accuracy
 from featavg.plot.views import HeatMaps, Matrix, View
 from featavg.robustness import exact_radii
@@ -37,22 +31,10 @@ class Parameters(CoarseSetting):
         "float64", "of points and weights; float32 trains twice as fast"
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checks.count("max_nodes", self.max_nodes)
-        checks.choice("precision", self.precision, ("float64", "float32"))
-
 
 DATA_FIELDS = (
-    "clusters",
-    "positive",
-    "dim",
-    "signal",
-    "noise",
-    "cosine",
-    "samples",
-    "test_samples",
-    "precision",
+    *("clusters", "positive", "dim", "signal", "noise", "cosine"),
+    *("samples", "test_samples", "precision"),
 )
 """The parameters that the data follow from; the others leave it, and its Gram matrix, as it is."""
 
@@ -64,12 +46,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     net = run.net
     # the search is exact whatever the attack before it found
     radii = exact_radii(
-        net,
-        test.x,
-        test.y,
-        max_nodes=parameters.max_nodes,
-        attack_steps=_ATTACK_STEPS,
-        jobs=1,
+        net, test.x, test.y, max_nodes=parameters.max_nodes, attack_steps=_ATTACK_STEPS, jobs=1
     )
     own = train.law.signs[:, None] == net.neuron_signs[None, :]
     cosines = alignment(net, train.centers)
@@ -99,11 +76,11 @@ def expects(parameters: Parameters) -> list[Expectation]:
     """Return what is measured; what it should be depends on the setting."""
     theory = f"{parameters.predicted[0]:.1f}"
     return [
-        Expectation("averaging index", "index"),
-        Expectation("mean cosine with own centres", "own_cosine"),
-        Expectation("median radius", "radius", paper=theory),
-        Expectation("radius over that of averaged features", "radius_over_theory"),
-        Expectation("clean accuracy", "accuracy"),
+        reported("averaging index", "index"),
+        reported("mean cosine with own centres", "own_cosine"),
+        reported("median radius", "radius", theory),
+        reported("radius over that of averaged features", "radius_over_theory"),
+        reported("clean accuracy", "accuracy"),
     ]
 
 

@@ -21,11 +21,11 @@ from typing import Literal
 
 import numpy as np
 
-from featavg import checks, datasets
+from featavg import datasets
 from featavg.arrays import FloatArray, IntArray
 from featavg.data.law import Sample
 from featavg.errors import InputError, optional_imports
-from featavg.lab.experiment import parameter
+from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.progress import wanted
 
 DATA = "cifar10"
@@ -43,7 +43,7 @@ class Embedded:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddedSetting:
+class EmbeddedSetting(CheckedParameters):
     """The images and the backbone."""
 
     backbone: Literal["efficientnet-lite0", "clip-vit-b32", "resnet18"] = parameter(
@@ -56,11 +56,6 @@ class EmbeddedSetting:
         None, "pixels a side that images of efficientnet-lite0 get; the others have one size"
     )
     samples: int = parameter(50_000, "n, the number of training images, the first ones")
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "samples", checks.count("samples", self.samples))
-        if self.size is not None:
-            object.__setattr__(self, "size", checks.count("size", self.size))
 
     def load(self, test_samples: int = 0) -> Embedded:
         """Return the embeddings, from the cache or computed."""

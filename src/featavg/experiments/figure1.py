@@ -9,18 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from featavg import checks
 from featavg.arrays import FloatArray
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
+from featavg.lab.expectations import Expectation, at_least, within
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import parameter
 from featavg.lab.setting import SyntheticSetting
-from featavg.lab.tables import tidy_rows
+from featavg.lab.tables import Measurements, Results, Table, prefixed, tidy_rows
 from featavg.networks.base import TwoLayerNet
 from featavg.plot import draw
 from featavg.plot.style import PAPER, QUIET, ROLES, new_figure, style
@@ -37,10 +31,6 @@ class Parameters(SyntheticSetting):
 
     test_samples: int = parameter(200, "the number of test points")
     extent: float = parameter(1.4, "how far the picture reaches, in units of √(d/2)")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "extent", checks.scale("extent", self.extent))
 
     @property
     def reach(self) -> float:
@@ -63,12 +53,8 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         cosines = (rho @ towards_other) * -y / np.where(norms > 0, norms, 1)
         found[f"{name}_radius"] = np.median(radii[name].upper)
         found[f"{name}_cosine"] = np.median(cosines)
-        found |= {
-            f"{name}_{key}": value
-            for key, value in _picture(
-                net, x[chosen], int(y[chosen]), rho[chosen], towards_other, parameters.reach
-            ).items()
-        }
+        point = x[chosen], int(y[chosen]), rho[chosen]
+        found |= prefixed(name, _picture(net, *point, towards_other, parameters.reach))
     return found | {"radius_ratio": found["fine_radius"] / found["coarse_radius"]}
 
 
@@ -114,24 +100,13 @@ def expects(parameters: Parameters) -> list[Expectation]:
     """
     k = parameters.clusters
     one_to_one = 2 / np.sqrt(2 * k)
+    cosine, ratio = "cosine of exact and averaged direction", np.sqrt(k / 2)
+    low, high, theory = one_to_one - 0.1, one_to_one + 0.1, f"{one_to_one:.3f}"
+    gain = "radius of the decoupling over the averaging one"
     return [
-        Expectation(
-            "2-class: cosine of exact and averaged direction", "coarse_cosine", low=0.9, paper="1"
-        ),
-        Expectation(
-            f"{k}-class: cosine of exact and averaged direction",
-            "fine_cosine",
-            one_to_one - 0.1,
-            one_to_one + 0.1,
-            paper=f"{one_to_one:.3f}",
-        ),
-        Expectation(
-            "radius of the decoupling over the averaging one",
-            "radius_ratio",
-            0.9 * np.sqrt(k / 2),
-            1.1 * np.sqrt(k / 2),
-            paper=f"{np.sqrt(k / 2):.3f}",
-        ),
+        at_least(f"2-class: {cosine}", "coarse_cosine", 0.9, "1"),
+        Expectation(f"{k}-class: {cosine}", "fine_cosine", low, high, theory),
+        within(0.1, gain, "radius_ratio", ratio, f"{ratio:.3f}"),
     ]
 
 
@@ -159,12 +134,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             ("averaged", "along the averaged direction", "dashed"),
         )
     ]
-    marks = [
-        Mark(f"{formula} = {radius:.1f}", radius)
-        for formula, radius in zip(parameters.formulas, parameters.predicted, strict=True)
-        if radius <= parameters.reach
-    ]
-    marks.append(Mark("", 0.0, "y"))
+    marks = [*parameters.marks(parameters.reach), Mark("", 0.0, "y")]
     title, y = "Score of the true side: wrong below 0", "relative to the score at the point"
     panel = Panel(title, y, lines, marks)
     start = float(parameters.predicted[0])
@@ -179,12 +149,9 @@ def plot(parameters: Parameters, results: Results) -> Figure:
     (ways,) = views(parameters, results)
     with style():
         figure, panels = new_figure(15, 5.4, columns=3)
-        for panel, name, title in zip(
-            panels,
-            _NETS,
-            ("2-class: the averaging network", f"{parameters.clusters}-class: the decoupling one"),
-            strict=False,
-        ):
+        k = parameters.clusters
+        titles = "2-class: the averaging network", f"{k}-class: the decoupling one"
+        for panel, name, title in zip(panels, _NETS, titles, strict=False):
             plane, exact = (results[f"{name}_{key}"][0] for key in ("plane", "exact"))
             _plot_plane(panel, parameters.reach, plane, exact, ROLES[name])
             panel.set_title(title)
@@ -204,11 +171,9 @@ def _plot_plane(
     crossing = np.flatnonzero(plane[np.abs(ticks).argmin()] < 0)
     broken = crossing[ticks[crossing] > 0]
     end = float(ticks[broken[0]]) if len(broken) else np.inf
-    averaged = (
-        f"averaged direction, {end:.1f}" if len(broken) else "averaged direction, none in sight"
-    )
+    averaged = f"{end:.1f}" if len(broken) else "none in sight"
     for tip, dashes, label in (
-        ((min(end, reach), 0.0), "--", averaged),
+        ((min(end, reach), 0.0), "--", f"averaged direction, {averaged}"),
         (tuple(exact), "-", f"exact perturbation, {radius:.1f}"),
     ):
         axes.plot([0, tip[0]], [0, tip[1]], dashes, color=PAPER, linewidth=1.3, label=label)
@@ -217,14 +182,8 @@ def _plot_plane(
     axes.plot(0, 0, "*", color=colour, markersize=13, label="the point")
     axes.set(xlabel="along the averaged direction", ylabel="across it", aspect="equal")
     axes.set(xlim=(ticks[0], ticks[-1]), ylim=(ticks[0], ticks[-1]))
-    axes.text(
-        0.98,
-        0.95,
-        "grey: the decision is wrong",
-        transform=axes.transAxes,
-        ha="right",
-        fontsize=8.5,
-    )
+    wrong, corner = "grey: the decision is wrong", axes.transAxes
+    axes.text(0.98, 0.95, wrong, transform=corner, ha="right", fontsize=8.5)
     axes.legend(loc="lower right", fontsize=8.5, frameon=True, framealpha=0.9)
 
 

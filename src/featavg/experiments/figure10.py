@@ -7,19 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from matplotlib.figure import Figure
 
-from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.errors import InputError
 from featavg.experiments import embedded
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
-from featavg.lab.tables import tidy_rows
+from featavg.lab.expectations import Expectation, at_least, reported
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import parameter
+from featavg.lab.tables import Measurements, Results, Table, prefixed, tidy_rows
 from featavg.plot import draw
 from featavg.plot.style import new_figure, style
 from featavg.plot.views import HeatMaps, Matrix, View
@@ -31,11 +25,7 @@ _CENTERINGS = {"raw": "embeddings as they are", "centred": "their mean subtracte
 class Parameters(embedded.EmbeddedSetting):
     """The parameters of Figure 10."""
 
-    per_class: int = parameter(100, "images drawn from each class")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "per_class", checks.count("per_class", self.per_class, minimum=2))
+    per_class: int = parameter(100, "images drawn from each class", least=2)
 
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
@@ -58,37 +48,33 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         )
         mean_cosines = _cosines(means - shift)
         different = ~np.eye(len(means), dtype=bool)
-        measured |= {
-            f"{name}_cosines": cosines.astype(np.float32),
-            f"{name}_by_class": _by_class(cosines, classes, pairs),
-            f"{name}_means": mean_cosines,
-            f"{name}_same": cosines[same & pairs].mean(),
-            f"{name}_different": cosines[~same].mean(),
-            f"{name}_gap": cosines[same & pairs].mean() - cosines[~same].mean(),
-            f"{name}_means_mean": mean_cosines[different].mean(),
-            f"{name}_means_max": np.abs(mean_cosines[different]).max(),
+        numbers = {
+            "cosines": cosines.astype(np.float32),
+            "by_class": _by_class(cosines, classes, pairs),
+            "means": mean_cosines,
+            "same": cosines[same & pairs].mean(),
+            "different": cosines[~same].mean(),
+            "gap": cosines[same & pairs].mean() - cosines[~same].mean(),
+            "means_mean": mean_cosines[different].mean(),
+            "means_max": np.abs(mean_cosines[different]).max(),
         }
+        measured |= prefixed(name, numbers)
     return measured
 
 
 def expects(_: Parameters) -> list[Expectation]:
     """Return what Section 6.1 says: significantly more alike within a class than between."""
+    different = "cosine of two images of different classes"
     return [
-        Expectation("cosine of two images of one class", "raw_same"),
-        Expectation("cosine of two images of different classes", "raw_different"),
-        Expectation("difference", "raw_gap", low=0.05, paper="significantly > 0"),
-        Expectation("centred: cosine of two images of one class", "centred_same"),
-        Expectation(
-            "centred: cosine of two images of different classes",
-            "centred_different",
-            -0.1,
-            0.1,
-            "near 0",
-        ),
-        Expectation("centred: difference", "centred_gap", low=0.1, paper="significantly > 0"),
-        Expectation("cosine of two class means, on average", "raw_means_mean", paper="near 0"),
-        Expectation("centred: cosine of two class means, on average", "centred_means_mean"),
-        Expectation("centred: largest |cosine| of two class means", "centred_means_max"),
+        reported("cosine of two images of one class", "raw_same"),
+        reported(different, "raw_different"),
+        at_least("difference", "raw_gap", 0.05, "significantly > 0"),
+        reported("centred: cosine of two images of one class", "centred_same"),
+        Expectation(f"centred: {different}", "centred_different", -0.1, 0.1, "near 0"),
+        at_least("centred: difference", "centred_gap", 0.1, "significantly > 0"),
+        reported("cosine of two class means, on average", "raw_means_mean", "near 0"),
+        reported("centred: cosine of two class means, on average", "centred_means_mean"),
+        reported("centred: largest |cosine| of two class means", "centred_means_max"),
     ]
 
 

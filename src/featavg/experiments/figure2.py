@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from featavg.arrays import FloatArray
-from featavg.lab.experiment import Expectation, Experiment, Measurements, Results, Table
+from featavg.lab.expectations import Expectation, at_least, at_most
+from featavg.lab.experiment import Experiment
 from featavg.lab.setting import MatrixSetting
-from featavg.lab.tables import tidy_rows
+from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
 from featavg.plot.views import HeatMaps, Matrix, View
 from featavg.training.trajectory import Trajectory
@@ -57,45 +58,24 @@ def _over_time(run: Trajectory) -> FloatArray:
 def expects(parameters: Parameters) -> list[Expectation]:
     """Return what Theorems 4.5 and 4.7 say about the two matrices."""
     own, opposite = parameters.average_cosines
-    c = parameters.cosine
-    k = parameters.clusters
-    indices = [
-        Expectation("2-class: averaging index", "coarse_index", low=0.9, paper="1"),
-        Expectation(f"{k}-class: averaging index", "fine_index", high=0.1, paper="0"),
+    c, k = abs(parameters.cosine), parameters.clusters
+    mean, theory = "2-class: mean cosine, own centres", f"{own:.3f}"
+    coarse, fine = (f"{n}-class: max |cosine|, " for n in (2, k))
+    rows = [
+        Expectation(mean, "coarse_own_mean", own - 0.02, own + 0.02, theory),
+        at_most(
+            f"{coarse}opposite centres", "coarse_opposite_max", opposite + 0.08, f"{opposite:.3g}"
+        ),
+        at_least("2-class: averaging index", "coarse_index", 0.9, "1"),
+        at_least("2-class: clean accuracy", "coarse_accuracy", 0.99, "1"),
+        at_least(f"{k}-class: min cosine, own centre", "fine_diagonal_min", 0.95, "1"),
+        at_most(f"{fine}other centres", "fine_off_diagonal_max", c + 0.08, f"{c:.3g}"),
+        at_most(f"{k}-class: averaging index", "fine_index", 0.1, "0"),
+        at_least(f"{k}-class: clean accuracy", "fine_accuracy", 0.99, "1"),
     ]
     if max(parameters.side_sizes) == 1:  # with one centre a side there is nothing to average
-        indices = []
-    return [
-        Expectation(
-            "2-class: mean cosine, own centres",
-            "coarse_own_mean",
-            own - 0.02,
-            own + 0.02,
-            f"{own:.3f}",
-        ),
-        Expectation(
-            "2-class: max |cosine|, opposite centres",
-            "coarse_opposite_max",
-            high=opposite + 0.08,
-            paper=f"{opposite:.3g}",
-        ),
-        *indices[:1],
-        Expectation("2-class: clean accuracy", "coarse_accuracy", low=0.99, paper="1"),
-        Expectation(
-            f"{k}-class: min cosine, own centre",
-            "fine_diagonal_min",
-            low=0.95,
-            paper="1",
-        ),
-        Expectation(
-            f"{k}-class: max |cosine|, other centres",
-            "fine_off_diagonal_max",
-            high=abs(c) + 0.08,
-            paper=f"{abs(c):.3g}",
-        ),
-        *indices[1:],
-        Expectation(f"{k}-class: clean accuracy", "fine_accuracy", low=0.99, paper="1"),
-    ]
+        return [row for row in rows if not row.quantity.endswith("_index")]
+    return rows
 
 
 def table(parameters: Parameters, results: Results) -> Table:

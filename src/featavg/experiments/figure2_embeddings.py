@@ -7,20 +7,14 @@ from typing import Literal, TypeVar, cast
 
 import numpy as np
 
-from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.experiments import embedded
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
-from featavg.lab.tables import tidy_rows
+from featavg.lab.expectations import Expectation, at_least, reported
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import parameter
+from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
@@ -48,8 +42,8 @@ class Parameters(embedded.EmbeddedSetting):
     positive: int = parameter(5, "how many classes are positive, the first ones")
     width: int = parameter(15, "m, positive (and negative) neurons of the head of 2 classes")
     fine_width: int = parameter(3, "h, neurons for each class of the head of 10")
-    weight_scale: float = parameter(1e-5, "sigma_w, the scale of the initial weights")
-    bias_scale: float = parameter(1e-5, "sigma_b, the scale of the initial biases")
+    weight_scale: float = parameter(1e-5, "sigma_w, the scale of the initial weights", least=0)
+    bias_scale: float = parameter(1e-5, "sigma_b, the scale of the initial biases", least=0)
     steps: int = parameter(3200, "the most gradient steps")
     tolerance: float = parameter(
         0.05, "training ends when twice the steps lower the loss by no more than this share"
@@ -58,12 +52,6 @@ class Parameters(embedded.EmbeddedSetting):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("test_samples", "positive", "width", "fine_width", "steps", "points"):
-            object.__setattr__(self, name, checks.count(name, getattr(self, name)))
-        object.__setattr__(self, "tolerance", checks.scale("tolerance", self.tolerance))
-        for name in ("weight_scale", "bias_scale"):
-            value = checks.scale(name, getattr(self, name), zero=True)
-            object.__setattr__(self, name, value)
         if self.points > self.test_samples:
             raise InputError(
                 f"points must be at most test_samples={self.test_samples}; got {self.points}."
@@ -84,36 +72,22 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         center=parameters.center,
         positive=parameters.positive,
     )
-    coarse, coarse_steps, coarse_loss = trained(
-        BinaryNet.init(
-            train,
-            width=parameters.width,
-            weight_scale=parameters.weight_scale,
-            bias_scale=parameters.bias_scale,
-            rng=first,
-        ),
-        train,
-        parameters,
+    scale, bias_scale = parameters.weight_scale, parameters.bias_scale
+    binary = BinaryNet.init(
+        train, width=parameters.width, weight_scale=scale, bias_scale=bias_scale, rng=first
     )
-    fine, fine_steps, fine_loss = trained(
-        MultiClassNet.init(
-            train,
-            width=parameters.fine_width,
-            weight_scale=parameters.weight_scale,
-            rng=second,
-        ),
-        train,
-        parameters,
-    )
+    multi = MultiClassNet.init(train, width=parameters.fine_width, weight_scale=scale, rng=second)
+    coarse, coarse_steps, coarse_loss = trained(binary, train, parameters)
+    fine, fine_steps, fine_loss = trained(multi, train, parameters)
     chosen = np.sort(choice.choice(len(test), parameters.points, replace=False))
     x, y = test.x[chosen].astype(np.float64), test.y[chosen]
+    heads = {
+        "coarse": coarse,
+        "fine": fine.with_readout("argmax"),
+        "probability": fine.with_readout("probability"),
+    }
     radii = {
-        name: exact_radii(_doubled(net), x, y, progress=wanted())
-        for name, net in (
-            ("coarse", coarse),
-            ("fine", fine.with_readout("argmax")),
-            ("probability", fine.with_readout("probability")),
-        )
+        name: exact_radii(_doubled(net), x, y, progress=wanted()) for name, net in heads.items()
     }
     return {
         "coarse_cosines": equivalent_alignment(coarse, train),
@@ -229,41 +203,28 @@ def expects(parameters: Parameters) -> list[Expectation]:
     ``center="none"``, the paper's way, and is reported for ``center="mean"``.
     """
     nearer = 1.0 if parameters.center == "none" else -np.inf
+    own, opposite = "nearest to their own class mean", "nearer to every own than to any opposite"
     return [
-        Expectation(
-            "10-class head: 10-class accuracy", "fine_class_accuracy", low=0.8, paper="not given"
+        at_least("10-class head: 10-class accuracy", "fine_class_accuracy", 0.8, "not given"),
+        at_least("10-class head: accuracy", "fine_accuracy", 0.8, "not given"),
+        at_least("2-class head: accuracy", "coarse_accuracy", 0.8, "not given"),
+        reported("2-class head: averaging index", "coarse_index", "1"),
+        reported("10-class head: averaging index", "fine_index", "0"),
+        at_least("averaging index, difference", "index_gap", 0.3, "1"),
+        reported("2-class head: averaging index of coefficients", "coarse_coefficient_index", "1"),
+        reported("10-class head: averaging index of coefficients", "fine_coefficient_index", "0"),
+        reported("index of exact class sums", "averaged_reference_index", "1"),
+        reported("index of exact class means", "decoupled_reference_index", "0"),
+        at_least(
+            f"2-class: weights {opposite} class mean", "coarse_uniformly_larger", nearer, "all"
         ),
-        Expectation("10-class head: accuracy", "fine_accuracy", low=0.8, paper="not given"),
-        Expectation("2-class head: accuracy", "coarse_accuracy", low=0.8, paper="not given"),
-        Expectation("2-class head: averaging index", "coarse_index", paper="1"),
-        Expectation("10-class head: averaging index", "fine_index", paper="0"),
-        Expectation("averaging index, difference", "index_gap", low=0.3, paper="1"),
-        Expectation(
-            "2-class head: averaging index of coefficients", "coarse_coefficient_index", paper="1"
-        ),
-        Expectation(
-            "10-class head: averaging index of coefficients", "fine_coefficient_index", paper="0"
-        ),
-        Expectation("index of exact class sums", "averaged_reference_index", paper="1"),
-        Expectation("index of exact class means", "decoupled_reference_index", paper="0"),
-        Expectation(
-            "2-class: weights nearer to every own than to any opposite class mean",
-            "coarse_uniformly_larger",
-            low=nearer,
-            paper="all",
-        ),
-        Expectation(
-            "10-class: weights nearest to their own class mean",
-            "fine_own_nearest",
-            low=1.0,
-            paper="all",
-        ),
-        Expectation("2-class head: median exact radius / √d", "coarse_median_radius"),
-        Expectation("10-class head, largest output: the same", "fine_median_radius"),
-        Expectation("10-class head, probabilities: at least", "probability_median_lower"),
-        Expectation("10-class head, probabilities: at most", "probability_median_upper"),
-        Expectation("median radius, 10-class / 2-class", "radius_ratio", low=1.0, paper="> 1"),
-        Expectation("share of radii that are exact", "exact_share", low=0.95),
+        at_least(f"10-class: weights {own}", "fine_own_nearest", 1.0, "all"),
+        reported("2-class head: median exact radius / √d", "coarse_median_radius"),
+        reported("10-class head, largest output: the same", "fine_median_radius"),
+        reported("10-class head, probabilities: at least", "probability_median_lower"),
+        reported("10-class head, probabilities: at most", "probability_median_upper"),
+        at_least("median radius, 10-class / 2-class", "radius_ratio", 1.0, "> 1"),
+        at_least("share of radii that are exact", "exact_share", 0.95),
     ]
 
 

@@ -3,48 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
+from featavg.lab.expectations import Expectation, at_least, at_most, reported, within
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import parameter
 from featavg.lab.setting import SyntheticSetting
-from featavg.lab.tables import tidy_rows
+from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.networks.base import TwoLayerNet
 from featavg.paper import figure3_curve
-from featavg.plot.views import Curves, Line, Mark, Panel, View
+from featavg.plot.views import Curves, Line, Panel, View
 from featavg.robustness import RobustCurve, averaged_direction, half_radius, robust_curve
 from featavg.robustness.radii import relative_gap
 
-# The curves, by the name of their measurement: classes of the labels, and how it was found.
+# The curves, by the name of their measurement: the network, how it was found, and how it is drawn
+# (what is proved without a gap, what attacks found with).
 CURVES = {
-    "coarse_exact": ("2", "exact"),
-    "coarse_pgd": ("2", "PGD"),
-    "coarse_direction": ("2", "averaged direction"),
-    "fine_argmax_exact": ("k", "argmax readout, exact"),
-    "fine_upper": ("k", "probability readout, upper bound"),
-    "fine_lower": ("k", "probability readout, certified lower bound"),
-    "fine_pgd_readout": ("k", "probability readout, PGD on it"),
-    "fine_pgd_cross_entropy": ("k", "probability readout, PGD on the cross-entropy"),
-}
-# How each is drawn: what is proved without a gap, what attacks found with.
-_DASHES = {
-    "coarse_exact": "solid",
-    "coarse_pgd": "dashed",
-    "coarse_direction": "dotted",
-    "fine_argmax_exact": "solid",
-    "fine_upper": "dash-dot",
-    "fine_lower": "dash-dot",
-    "fine_pgd_readout": "dashed",
-    "fine_pgd_cross_entropy": "dotted",
+    "coarse_exact": ("coarse", "exact", "solid"),
+    "coarse_pgd": ("coarse", "PGD", "dashed"),
+    "coarse_direction": ("coarse", "averaged direction", "dotted"),
+    "fine_argmax_exact": ("fine", "argmax readout, exact", "solid"),
+    "fine_upper": ("fine", "probability readout, upper bound", "dash-dot"),
+    "fine_lower": ("fine", "probability readout, certified lower bound", "dash-dot"),
+    "fine_pgd_readout": ("fine", "probability readout, PGD on it", "dashed"),
+    "fine_pgd_cross_entropy": ("fine", "probability readout, PGD on the cross-entropy", "dotted"),
 }
 
 
@@ -52,16 +38,13 @@ _DASHES = {
 class Parameters(SyntheticSetting):
     """The synthetic setting, the radii and the attack that exact curves are compared with."""
 
-    radii: int = parameter(30, "how many radii, from 0 on")
+    radii: int = parameter(30, "how many radii, from 0 on", least=2)
     radius_step: float = parameter(2.0, "the distance between radii")
     attack_steps: int = parameter(40, "steps of PGD")
     restarts: int = parameter(1, "random starts of PGD")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("attack_steps", "restarts"):
-            checks.count(name, getattr(self, name))
-        checks.count("radii", self.radii, minimum=2)
         checks.scale("radius_step", self.radius_step * self.radii)
 
     @property
@@ -75,37 +58,28 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     pair = parameters.train(seed)
     test, radii = pair.test, parameters.grid
 
-    def attacked(net: TwoLayerNet, objective: str) -> RobustCurve:
-        return robust_curve(
-            net,
-            test.x,
-            test.y,
-            radii=radii,
-            method="pgd",
-            objective=objective,
-            rng=pair.rng,
-            steps=parameters.attack_steps,
-            restarts=parameters.restarts,
-            fine_labels=test.cluster,
-        )
+    def curve(net: TwoLayerNet, method: str, **how: Any) -> RobustCurve:
+        return robust_curve(net, test.x, test.y, radii=radii, method=method, **how)
 
-    coarse = robust_curve(pair.coarse.net, test.x, test.y, radii=radii, method="exact")
-    argmax_net = pair.fine_net.with_readout("argmax")
-    argmax = robust_curve(argmax_net, test.x, test.y, radii=radii, method="exact")
-    fine = robust_curve(pair.fine_net, test.x, test.y, radii=radii, method="bracket")
-    direction = averaged_direction(pair.train)
-    along = robust_curve(
-        pair.coarse.net, test.x, test.y, radii=radii, method="direction", direction=direction
-    )
+    def attacked(net: TwoLayerNet, objective: str) -> FloatArray:
+        effort = {"steps": parameters.attack_steps, "restarts": parameters.restarts}
+        about = {"objective": objective, "rng": pair.rng, "fine_labels": test.cluster}
+        return curve(net, "pgd", **about, **effort).accuracy
+
+    binary, multi = pair.coarse.net, pair.fine_net
+    coarse = curve(binary, "exact")
+    argmax = curve(multi.with_readout("argmax"), "exact")
+    fine = curve(multi, "bracket")
+    along = curve(binary, "direction", direction=averaged_direction(pair.train))
     curves = {
         "coarse_exact": coarse.accuracy,
-        "coarse_pgd": attacked(pair.coarse.net, "readout").accuracy,
+        "coarse_pgd": attacked(binary, "readout"),
         "coarse_direction": along.accuracy,
         "fine_argmax_exact": argmax.accuracy,
         "fine_upper": fine.accuracy,
         "fine_lower": fine.certified,
-        "fine_pgd_readout": attacked(pair.fine_net, "readout").accuracy,
-        "fine_pgd_cross_entropy": attacked(pair.fine_net, "cross-entropy").accuracy,
+        "fine_pgd_readout": attacked(multi, "readout"),
+        "fine_pgd_cross_entropy": attacked(multi, "cross-entropy"),
     }
     overstated = curves["coarse_pgd"] - curves["coarse_exact"]
     return {
@@ -133,41 +107,22 @@ def expects(parameters: Parameters) -> list[Expectation]:
     paper = {2: "", k: ""}
     if is_paper_data(parameters):
         paper = {c: f"{half_radius(*figure3_curve('synthetic', c)):.1f}" for c in (2, 10)}
+    theory = [f"median radius, theory {radius:.1f}" for radius in (coarse, fine)]
     return [
-        Expectation(
-            f"2-class: median radius, theory {coarse:.1f}",
-            "coarse_radius",
-            0.95 * coarse,
-            1.05 * coarse,
-            paper[2],
-        ),
-        Expectation(
-            f"{k}-class: median radius, theory {fine:.1f}",
-            "fine_argmax_radius",
-            0.95 * fine,
-            1.05 * fine,
-            paper[k],
-        ),
-        Expectation(
-            f"{k}-class: gap of the certified bracket", "fine_gap", high=0.05, paper="none"
-        ),
-        Expectation(
-            f"{k}-class: certified gain in accuracy", "smallest_gain", low=-0.01, paper="≥ 0"
-        ),
-        Expectation(
-            "2-class: PGD overstates accuracy by at most", "pgd_overstates_most", paper="none"
-        ),
-        Expectation(
-            "2-class: and by at least (no attack wins)", "pgd_overstates_least", low=0, paper="none"
-        ),
+        within(0.05, f"2-class: {theory[0]}", "coarse_radius", coarse, paper[2]),
+        within(0.05, f"{k}-class: {theory[1]}", "fine_argmax_radius", fine, paper[k]),
+        at_most(f"{k}-class: gap of the certified bracket", "fine_gap", 0.05, "none"),
+        at_least(f"{k}-class: certified gain in accuracy", "smallest_gain", -0.01, "≥ 0"),
+        reported("2-class: PGD overstates accuracy by at most", "pgd_overstates_most", "none"),
+        at_least("2-class: and by at least (no attack wins)", "pgd_overstates_least", 0, "none"),
     ]
 
 
 def table(parameters: Parameters, results: Results) -> Table:
     """Return every point of every curve."""
     rows: list[tuple[object, ...]] = []
-    for name, (classes, found) in CURVES.items():
-        label = (parameters.clusters if classes == "k" else 2, found)
+    for name, (net, found, _) in CURVES.items():
+        label = (2 if net == "coarse" else parameters.clusters, found)
         rows += tidy_rows(results[name], label=label, axes=[parameters.grid.tolist()])
     return Table(("seed", "classes", "method", "radius", "robust_accuracy"), rows)
 
@@ -175,15 +130,12 @@ def table(parameters: Parameters, results: Results) -> Table:
 def views(parameters: Parameters, results: Results) -> list[View]:
     """Return every curve, exact and by each attack, beside the paper's."""
     k = parameters.clusters
+    classes_of = {"coarse": 2, "fine": k}
     lines = [
         Line.over_seeds(
-            f"{2 if classes == '2' else k}-class, {found}",
-            parameters.grid,
-            results[name],
-            "coarse" if classes == "2" else "fine",
-            _DASHES[name],
+            f"{classes_of[net]}-class, {found}", parameters.grid, results[name], net, dash
         )
-        for name, (classes, found) in CURVES.items()
+        for name, (net, found, dash) in CURVES.items()
     ]
     if is_paper_data(parameters):
         lines += [
@@ -195,11 +147,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             )
             for classes in (2, 10)
         ]
-    marks = [
-        Mark(f"{formula} = {radius:.1f}", radius)
-        for formula, radius in zip(parameters.formulas, parameters.predicted, strict=True)
-        if radius <= parameters.grid[-1]
-    ]
+    marks = parameters.marks(parameters.grid[-1])
     panels = [
         Panel("Robust accuracy", "robust accuracy", lines, marks),
         Panel("What the attacks miss", "accuracy overstated by", _missed(parameters, results)),
@@ -211,19 +159,14 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 def _missed(parameters: Parameters, results: Results) -> list[Line]:
     """Return by how much each attack overstates what is certified or found at best."""
     k = parameters.clusters
+    cross_entropy = f"{k}-class, PGD on the cross-entropy"
     return [
         Line.over_seeds(label, parameters.grid, results[attack] - results[truth], role, dash)
         for attack, truth, label, role, dash in (
             ("coarse_pgd", "coarse_exact", "2-class, PGD", "coarse", "dashed"),
             ("coarse_direction", "coarse_exact", "2-class, averaged direction", "coarse", "dotted"),
             ("fine_pgd_readout", "fine_upper", f"{k}-class, PGD on the readout", "fine", "dashed"),
-            (
-                "fine_pgd_cross_entropy",
-                "fine_upper",
-                f"{k}-class, PGD on the cross-entropy",
-                "fine",
-                "dotted",
-            ),
+            ("fine_pgd_cross_entropy", "fine_upper", cross_entropy, "fine", "dotted"),
         )
     ]
 

@@ -10,15 +10,10 @@ import numpy as np
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import optional_imports
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
-from featavg.lab.tables import tidy_rows
+from featavg.lab.expectations import Expectation, at_least, reported
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import CheckedParameters, parameter
+from featavg.lab.tables import Measurements, Results, Table, prefixed, tidy_rows
 from featavg.paper import figure3_curve
 from featavg.plot.views import Curves, Line, Mark, Panel, View
 from featavg.progress import wanted
@@ -39,7 +34,7 @@ _NETS = {"coarse": 2, "fine": 10}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters:
+class Parameters(CheckedParameters):
     """The networks, their training and the attacks."""
 
     dataset: ClassVar[str]
@@ -56,15 +51,6 @@ class Parameters:
     pgd_steps: int = parameter(40, "steps of PGD")
     minimal_steps: int = parameter(100, "steps of the minimal-norm attack")
     devices: int = parameter(1, "how many GPUs; a CPU is one")
-
-    def __post_init__(self) -> None:
-        checks.choice("split", self.split, ("first-five", "parity"))
-        checks.choice("network", self.network, ("resnet18", "small-cnn"))
-        for name in ("width", "attack_images", "radii", "pgd_steps", "minimal_steps", "devices"):
-            checks.count(name, getattr(self, name))
-        if self.train_images is not None:
-            checks.count("train_images", self.train_images)
-        checks.scale("radius_step", self.radius_step)
 
     @property
     def positive(self) -> tuple[int, ...]:
@@ -102,27 +88,20 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     from featavg.datasets import load
 
     data = load(parameters.dataset)
-    coarse = _one_network(parameters, seed, data, classes=2)
-    fine = _one_network(parameters, seed, data, classes=10)
-    found: dict[str, Any] = {f"coarse_{key}": value for key, value in coarse.numbers.items()}
-    found |= {f"fine_{key}": value for key, value in fine.numbers.items()}
+    coarse, coarse_survives = _one_network(parameters, seed, data, classes=2)
+    fine, fine_survives = _one_network(parameters, seed, data, classes=10)
+    found = prefixed("coarse", coarse) | prefixed("fine", fine)
     for name in _COMPARISONS:
         # the share of radii that an image survives; its mean is the mean of the curve
-        gains = (fine.survives[name] - coarse.survives[name])[:, 1:].mean(axis=1)
+        gains = (fine_survives[name] - coarse_survives[name])[:, 1:].mean(axis=1)
         found |= {f"gain_{name}": float(gains.mean()), f"gains_{name}": gains}
     return found
 
 
-@dataclass(frozen=True)
-class _Attacked:
-    """Numbers and curves of one network, and where each image survives each attack."""
-
-    numbers: dict[str, float | FloatArray]
-    survives: dict[str, FloatArray]
-
-
-def _one_network(parameters: Parameters, seed: int, data: ImageData, classes: int) -> _Attacked:
-    """Train the network on 2 or 10 labels, and attack it."""
+def _one_network(
+    parameters: Parameters, seed: int, data: ImageData, classes: int
+) -> tuple[Measurements, dict[str, FloatArray]]:
+    """Train on 2 or 10 labels and attack; return numbers, and where images survive each attack."""
     import torch
 
     from featavg.datasets.cache import cache_folder
@@ -174,7 +153,7 @@ def _one_network(parameters: Parameters, seed: int, data: ImageData, classes: in
         norms = curves.norms.get(name.replace("_", "-"), curves.norms["worst"])
         survives.setdefault(name, (norms[:, None] > curves.radii).astype(np.float64))
     accuracies = {name: survived.mean(axis=0) for name, survived in survives.items()}
-    return _Attacked({"clean": binary, "own_classes": own, **accuracies}, survives)
+    return {"clean": binary, "own_classes": own, **accuracies}, survives
 
 
 def _labels(parameters: Parameters, labels: IntArray, classes: int) -> IntArray:
@@ -200,25 +179,24 @@ _LEAST_ACCURACY = {"mnist": {"coarse": 0.985, "fine": 0.985}, "cifar10": {"coars
 def expects(parameters: Parameters) -> list[Expectation]:
     """Return the accuracies that make the comparison meaningful; who wins is a result."""
     least = _LEAST_ACCURACY.get(parameters.dataset, {})
-    rows = [
-        Expectation(f"{text}: clean accuracy", f"{net}_clean", least.get(net, -np.inf))
-        for net, text in (("coarse", "2-class"), ("fine", "10-class"))
+    paper = {"plain": _paper_gain(parameters)}
+    return [
+        *(
+            at_least(f"{classes}-class: clean accuracy", f"{net}_clean", least.get(net, -np.inf))
+            for net, classes in _NETS.items()
+        ),
+        *(
+            reported(f"10-class minus 2-class, {text}", f"gain_{name}", paper.get(name, ""))
+            for name, text in _COMPARISONS.items()
+        ),
     ]
-    paper = _paper_gain(parameters)
-    for name, text in _COMPARISONS.items():
-        theirs = paper if name == "plain" else ""
-        rows.append(Expectation(f"10-class minus 2-class, {text}", f"gain_{name}", paper=theirs))
-    return rows
 
 
 def _paper_curves(parameters: Parameters) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Return the paper's curves, where it has them."""
     if parameters.dataset == "fashion-mnist" or parameters.split != "first-five":
         return {}
-    return {
-        "coarse": figure3_curve(parameters.dataset, 2),
-        "fine": figure3_curve(parameters.dataset, 10),
-    }
+    return {net: figure3_curve(parameters.dataset, classes) for net, classes in _NETS.items()}
 
 
 def _paper_gain(parameters: Parameters) -> str:
@@ -310,13 +288,16 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     return [Curves("Robust accuracy at a radius, by attack", "radius (L2)", panels, note=note)]
 
 
-def _experiment(name: str, paper: str, usual: Parameters, quick: Parameters) -> Experiment:
+def _experiment(name: str, paper: str, usual: Parameters, **quick: Any) -> Experiment:
+    attacks = {"attack_images": 100, "pgd_steps": 20, "minimal_steps": 50}
+    radii = {"radii": 11, "radius_step": 2 * usual.radius_step}
+    quick |= {"recipe": f"{usual.recipe}-quick", **attacks, **radii}
     return Experiment(
         id=name,
         title="Robust accuracy on images, by every attack objective and the worst",
         paper=paper,
         parameters=usual,
-        quick=quick,
+        quick=replace(usual, **quick),
         measure=measure,
         expects=expects,
         table=table,
@@ -329,34 +310,12 @@ def _experiment(name: str, paper: str, usual: Parameters, quick: Parameters) -> 
     )
 
 
-def _quick(usual: Parameters) -> Parameters:
-    return replace(
-        usual,
-        recipe=f"{usual.recipe}-quick",
-        attack_images=100,
-        pgd_steps=20,
-        minimal_steps=50,
-        radii=11,
-        radius_step=2 * usual.radius_step,
-    )
-
-
-_MNIST = Mnist()
+_SMALL = {"network": "small-cnn", "width": 32}
 _CIFAR = Cifar10(recipe="cifar10", radius_step=0.05)
 _FASHION = Fashion(recipe="fashion-mnist")
 
 EXPERIMENTS = (
-    _experiment(
-        "figure3-mnist",
-        "Figure 3 (middle)",
-        _MNIST,
-        replace(_quick(_MNIST), network="small-cnn", width=32),
-    ),
-    _experiment("figure3-cifar10", "Figure 3 (right)", _CIFAR, replace(_quick(_CIFAR), width=16)),
-    _experiment(
-        "figure3-fashion",
-        "none, an extension",
-        _FASHION,
-        replace(_quick(_FASHION), network="small-cnn", width=32),
-    ),
+    _experiment("figure3-mnist", "Figure 3 (middle)", Mnist(), **_SMALL),
+    _experiment("figure3-cifar10", "Figure 3 (right)", _CIFAR, width=16),
+    _experiment("figure3-fashion", "none, an extension", _FASHION, **_SMALL),
 )

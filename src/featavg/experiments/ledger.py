@@ -7,62 +7,43 @@ from typing import Any, Literal
 
 import numpy as np
 
-from featavg import checks
 from featavg.experiments import theorem
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
+from featavg.lab.expectations import Expectation, at_least, at_most, reported
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.lab.setting import SyntheticSetting
+from featavg.lab.tables import Measurements, Results, Table, stacked
 from featavg.plot.views import ClaimRow, Claims, View
 from featavg.progress import counted, wanted
 from featavg.theory import LEDGER, Claim, Evidence, Finding, ProofQuantities
 from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
 from featavg.theory.measurements import SMALL
 
-PRESETS = ("paper", "theorem", "poster")
 _CODES = {HOLDS: 1, VIOLATED: 0, NOT_STATED: -1}
 # These hold for every run of gradient descent, at any scale: a violation would be a bug.
 IDENTITIES = (
-    "lemma-5.1",
-    "lemma-5.2",
-    "lemma-a.15",
-    "corollary-b.4",
-    "corollary-b.5",
-    "lemma-c.6",
-    "corollary-c.7",
-    "corollary-c.8",
-    "corollary-c.9",
+    *("lemma-5.1", "lemma-5.2", "lemma-a.15", "corollary-b.4", "corollary-b.5"),
+    *("lemma-c.6", "corollary-c.7", "corollary-c.8", "corollary-c.9"),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters:
+class Parameters(CheckedParameters):
     """The scale at which the claims are checked."""
 
     preset: Literal["paper", "theorem", "poster"] = parameter(
         "paper", "the setting of the paper's figures, of Assumption 4.3, or of the poster"
     )
     clusters: int | None = parameter(
-        None, "k; by default 10 for the paper's setting and 3 for the others"
+        None, "k; by default 10 for the paper's setting and 3 for the others", least=2
     )
-    times: int = parameter(30, "recorded times, evenly spaced in log-time")
+    times: int = parameter(30, "recorded times, evenly spaced in log-time", least=3)
     tolerance: float = parameter(0.05, "tolerance of fast_forward")
     test_samples: int = parameter(10_000, "fresh points for accuracies")
     radius_samples: int = parameter(100, "fresh points for certified radii")
 
     def __post_init__(self) -> None:
-        checks.choice("preset", self.preset, PRESETS)
-        for name in ("test_samples", "radius_samples"):
-            checks.count(name, getattr(self, name))
-        checks.count("times", self.times, minimum=3)
-        checks.scale("tolerance", self.tolerance)
-        if self.clusters is not None:
-            checks.count("clusters", self.clusters, minimum=2)
+        super().__post_init__()
         _ = self.setting  # raises InputError for values that cannot be run
 
     @property
@@ -107,12 +88,8 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     codes = np.array([_CODES[finding.verdict] for finding in findings])
     of = dict(zip(LEDGER, findings, strict=True))
     distance, error, right = (of[f"theorem-4.5.{item}"] for item in "213")
-    return {
-        "measured": np.array([finding.measured for finding in findings]),
-        "bound": np.array([finding.bound for finding in findings]),
-        "slack": np.array([finding.slack for finding in findings]),
+    return stacked([asdict(finding) for finding in findings]) | {
         "verdict": codes,
-        "note": np.array([finding.note for finding in findings]),
         "holding": int((codes == _CODES[HOLDS]).sum()),
         "violated": int((codes == _CODES[VIOLATED]).sum()),
         "not_stated": int((codes == _CODES[NOT_STATED]).sum()),
@@ -126,26 +103,15 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
 def expects(parameters: Parameters) -> list[Expectation]:
     """Return the expectations; the numbers of claims that hold or fail may be anything."""
     at_scale = parameters.preset == "theorem"
+    clean, distance, robust = (1, 0.1, 0) if at_scale else (-np.inf, np.inf, np.inf)
     return [
         Expectation("identities of gradient descent that fail", "broken_identities", 0, 0, "0"),
-        Expectation(
-            "Theorem 4.5.1: clean accuracy", "clean_accuracy", 1 if at_scale else -np.inf, paper="1"
-        ),
-        Expectation(
-            "Theorem 4.5.2: distance over λ",
-            "distance_share",
-            high=0.1 if at_scale else np.inf,
-            paper="o(1)",
-        ),
-        Expectation(
-            "Theorem 4.5.3: accuracy at 2(1+c)√(d/k)",
-            "robust_accuracy",
-            high=0 if at_scale else np.inf,
-            paper="0",
-        ),
-        Expectation(f"claims that hold, of {len(LEDGER)}", "holding", paper="all"),
-        Expectation("claims that are violated", "violated", paper="none"),
-        Expectation("claims not stated at this scale", "not_stated", paper="–"),
+        at_least("Theorem 4.5.1: clean accuracy", "clean_accuracy", clean, "1"),
+        at_most("Theorem 4.5.2: distance over λ", "distance_share", distance, "o(1)"),
+        at_most("Theorem 4.5.3: accuracy at 2(1+c)√(d/k)", "robust_accuracy", robust, "0"),
+        reported(f"claims that hold, of {len(LEDGER)}", "holding", "all"),
+        reported("claims that are violated", "violated", "none"),
+        reported("claims not stated at this scale", "not_stated", "–"),
     ]
 
 
@@ -229,11 +195,7 @@ def _row(entry: Entry) -> ClaimRow:
         for v in (typical.measured, typical.bound, typical.slack)
     )
     return ClaimRow(
-        id=entry.claim.id,
-        section=entry.claim.section,
-        statement=entry.claim.statement,
-        bound=entry.claim.bound,
-        reading=entry.claim.reading,
+        **_described(entry.claim),
         verdict=entry.verdict,
         measured=measured,
         limit=limit,

@@ -10,19 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.errors import InputError, optional_imports
 from featavg.files import write_atomically
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
-from featavg.lab.tables import tidy_rows
+from featavg.lab.expectations import Expectation, at_least, reported
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import CheckedParameters, parameter
+from featavg.lab.tables import Measurements, Results, Table, stacked, tidy_rows
 from featavg.plot.views import DASHES, Curves, Line, Panel, View
 from featavg.progress import counted, wanted
 
@@ -46,29 +40,24 @@ _TALK = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters:
+class Parameters(CheckedParameters):
     """The network of the talk, its training and the attack."""
 
     width: int = parameter(32, "channels of the first layer; 32 is the talk's network")
     train_images: int | None = parameter(None, "train on the first ones only")
     epochs: int = parameter(108, "epochs of the longest training")
-    networks: int = parameter(3, "times at which the network is measured, each twice the last")
+    networks: int = parameter(
+        3, "times at which the network is measured, each twice the last", least=2
+    )
     batch: int = parameter(100, "images in a step")
     learning_rate: float = parameter(0.1, "alpha of the loss-based learning rate, at first")
     attack_images: int = parameter(1000, "how many test images are attacked")
-    radii: int = parameter(16, "how many radii, from 0")
+    radii: int = parameter(16, "how many radii, from 0", least=2)
     radius_step: float = parameter(0.2, "the distance between radii")
     pgd_steps: int = parameter(100, "steps of PGD")
 
     def __post_init__(self) -> None:
-        for name in ("width", "epochs", "batch", "attack_images", "pgd_steps"):
-            checks.count(name, getattr(self, name))
-        checks.count("networks", self.networks, minimum=2)
-        checks.count("radii", self.radii, minimum=2)
-        if self.train_images is not None:
-            checks.count("train_images", self.train_images)
-        for name in ("learning_rate", "radius_step"):
-            checks.scale(name, getattr(self, name))
+        super().__post_init__()
         if self.epochs < 2 ** (self.networks - 1):
             raise InputError(
                 f"epochs must be at least 2^(networks - 1) = {2 ** (self.networks - 1)} because "
@@ -89,12 +78,8 @@ class Parameters:
         """Return the recipe of a training."""
         from featavg.vision.recipes import RECIPES
 
-        return replace(
-            RECIPES["mnist-margin"],
-            epochs=epochs,
-            batch=self.batch,
-            learning_rate=self.learning_rate,
-        )
+        usual, rate = RECIPES["mnist-margin"], self.learning_rate
+        return replace(usual, epochs=epochs, batch=self.batch, learning_rate=rate)
 
 
 @optional_imports("margin-mnist")
@@ -119,16 +104,14 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
                 "robust": _robust(parameters, net, data, seed),
             }
         )
-    found: dict[str, object] = {key: np.array([row[key] for row in rows]) for key in rows[0]}
-    margins = np.array([row["normalized_margin"] for row in rows])
-    curves = np.array([row["robust"] for row in rows])
-    gains = curves[-1] - curves[0]
+    found = stacked(rows)
+    margins, curves = found["normalized_margin"], found["robust"]
     return found | {
         "final_log10_loss": rows[-1]["log10_loss"],
         "final_clean": rows[-1]["clean"],
         "least_margin_growth": min(float(b / a) for a, b in pairwise(margins)),
         "margin_growth": float(margins[-1] / margins[0]),
-        "robust_gain": float(gains[1:].mean()),
+        "robust_gain": float((curves[-1] - curves[0])[1:].mean()),
         "clean_gain": rows[-1]["clean"] - rows[0]["clean"],
     }
 
@@ -155,16 +138,9 @@ def _longer_and_longer(parameters: Parameters, data: ImageData, seed: int) -> li
         path = cache_folder("models") / f"{name}-{epochs}.pt"
         if before is not None and not path.exists():
             write_atomically(path, before.read_bytes())
+        recipe, shown = parameters.recipe(epochs), wanted()
         done.append(
-            train(
-                start,
-                images,
-                labels,
-                parameters.recipe(epochs),
-                seed=seed,
-                checkpoint=path,
-                progress=wanted(),
-            )
+            train(start, images, labels, recipe, seed=seed, checkpoint=path, progress=shown)
         )
         before = path
     return done
@@ -218,12 +194,12 @@ def expects(_: Parameters) -> list[Expectation]:
     """Return what the talk says: the margin grows with training, the robustness only slightly."""
     growth = f"{_TALK[2][2] / _TALK[0][2]:.2g} from 38 to 107 epochs"
     return [
-        Expectation("log₁₀ of the final training loss", "final_log10_loss"),
-        Expectation("final clean accuracy", "final_clean"),
-        Expectation("normalised margin: least growth from one to the next", "least_margin_growth"),
-        Expectation("normalised margin: longest over shortest", "margin_growth", 1, paper=growth),
-        Expectation("robust accuracy: longest minus shortest", "robust_gain", paper="> 0, slight"),
-        Expectation("clean accuracy: longest minus shortest", "clean_gain"),
+        reported("log₁₀ of the final training loss", "final_log10_loss"),
+        reported("final clean accuracy", "final_clean"),
+        reported("normalised margin: least growth from one to the next", "least_margin_growth"),
+        at_least("normalised margin: longest over shortest", "margin_growth", 1, growth),
+        reported("robust accuracy: longest minus shortest", "robust_gain", "> 0, slight"),
+        reported("clean accuracy: longest minus shortest", "clean_gain"),
     ]
 
 
@@ -274,18 +250,12 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         )
     ]
     count = parameters.train_images or 60_000
-    note = (
-        f"SmallCNN of width {parameters.width} on {count:,} images of MNIST, loss-based learning "
-        "rate."
-    )
+    network = f"SmallCNN of width {parameters.width} on {count:,} images of MNIST"
+    note = f"{network}, loss-based learning rate."
+    panels = [Panel("robust accuracy", "PGD, own classes", robust)]
     return [
         Curves("Through training", "epochs", over_epochs, x_scale="log"),
-        Curves(
-            "Robust accuracy at a radius",
-            "radius (L2)",
-            [Panel("robust accuracy", "PGD, own classes", robust)],
-            note=note,
-        ),
+        Curves("Robust accuracy at a radius", "radius (L2)", panels, note=note),
     ]
 
 

@@ -7,20 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from featavg import checks
 from featavg.data.law import Sample
 from featavg.data.multicluster import MultiCluster
 from featavg.errors import InputError
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
-from featavg.lab.tables import tidy_rows
-from featavg.lab.timelines import Series, through_training
+from featavg.lab.expectations import Expectation, at_least, at_most, reported, within
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import CheckedParameters, parameter
+from featavg.lab.tables import Measurements, Results, Table, prefixed, stacked
+from featavg.lab.timelines import Series, table_over_time, through_training
 from featavg.measures.kkt import kkt_residual
 from featavg.measures.margins import MarginHistory
 from featavg.networks.base import TwoLayerNet
@@ -32,45 +26,34 @@ from featavg.robustness import exact_radii
 from featavg.training.fast_forward import fast_forward
 from featavg.training.trajectory import Trajectory
 
-_NETS = ("coarse", "fine")
 _FORMULAS = {"coarse": "√(d/k)", "fine": "√(d/2)"}
 _MEDIAN = "median over fresh points"
 _SERIES = (
     Series(
         "margins",
-        (
-            ("normalized", "γ", "solid"),
-            ("smoothed", "γ̃", "dashed"),
-            ("pattern_margin", "largest γ at its activations", "dotted"),
-        ),
+        {"normalized": "γ", "smoothed": "γ̃", "pattern_margin": "largest γ at its activations"},
         y="γ = min q / ||θ||",
     ),
     Series(
-        "duality gap of the max-margin problem",
-        (("gap", "", "solid"),),
-        scale="log",
-        y="relative to ½||θ||²",
+        "duality gap of the max-margin problem", {"gap": ""}, scale="log", y="relative to ½||θ||²"
     ),
     Series(
         "its two parts",
-        (
-            ("stationarity", "stationarity", "solid"),
-            ("complementarity", "complementarity", "dashed"),
-        ),
+        {"stationarity": "stationarity", "complementarity": "complementarity"},
         scale="log",
         y="relative",
     ),
-    Series("sum of losses", (("log10_loss", "", "solid"),), y="log₁₀ loss"),
-    Series("norm of the trained parameters", (("norm", "", "solid"),), y="||θ||"),
+    Series("sum of losses", {"log10_loss": ""}, y="log₁₀ loss"),
+    Series("norm of the trained parameters", {"norm": ""}, y="||θ||"),
 )
 _REFINEMENTS = 3  # tolerances, each half of the one before
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters:
+class Parameters(CheckedParameters):
     """The data of Section 6.1, trained far beyond the fit."""
 
-    clusters: int = parameter(10, "k, the number of clusters")
+    clusters: int = parameter(10, "k, the number of clusters", least=2)
     dim: int = parameter(3072, "d, the dimension")
     samples: int = parameter(400, "n, the number of training points")
     width: int = parameter(5, "m, positive (and negative) neurons of the 2-class network")
@@ -81,20 +64,13 @@ class Parameters:
     init_scale: float = parameter(1e-6, "scale of the initial weights and biases")
     decades: int = parameter(103, "eta·t = 10 to the power of this, to which it is trained")
     tolerance: float = parameter(0.4, "tolerance of fast_forward; halved, and halved again")
-    times: int = parameter(400, "recorded times, evenly spaced in log-time")
-    details: int = parameter(12, "those of them for KKT residuals and radii")
-    kink: float = parameter(1e-3, "size of a pre-activation that counts as a kink")
+    times: int = parameter(400, "recorded times, evenly spaced in log-time", least=10)
+    details: int = parameter(12, "those of them for KKT residuals and radii", least=3)
+    kink: float = parameter(1e-3, "size of a pre-activation that counts as a kink", least=0)
     radius_samples: int = parameter(100, "fresh points for exact radii")
 
     def __post_init__(self) -> None:
-        checks.count("clusters", self.clusters, minimum=2)
-        for name in ("dim", "samples", "width", "fine_width", "decades", "radius_samples"):
-            checks.count(name, getattr(self, name))
-        checks.count("details", self.details, minimum=3)
-        checks.count("times", self.times, minimum=10)
-        for name in ("learning_rate", "init_scale", "tolerance"):
-            checks.scale(name, getattr(self, name))
-        checks.scale("kink", self.kink, zero=True)
+        super().__post_init__()
         if self.learning_rate > 1:
             raise InputError(f"learning_rate must be at most 1; got {self.learning_rate!r}.")
 
@@ -149,12 +125,8 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
                     f"the network must fit every point well before the end, and with seed {seed} "
                     f"the {name} one does not; got decades={parameters.decades}."
                 )
-        for measured in (
-            _integration(histories),
-            _late(histories[-1]),
-            _follow(run, histories[-1], test, parameters),
-        ):
-            found |= {f"{name}_{key}": value for key, value in measured.items()}
+        followed = _follow(run, histories[-1], test, parameters)
+        found |= prefixed(name, _integration(histories) | _late(histories[-1]) | followed)
     return found
 
 
@@ -212,9 +184,9 @@ def _follow(
                 "radius": float(np.median(exact_radii(net, test.x, test.y).upper)),
             }
         )
-    series = {key: np.array([row[key] for row in rows]) for key in rows[0]}
+    series = stacked(rows)
     radius = series["radius"]
-    return dict(series) | {
+    return series | {
         "gap_ratio": float(series["gap"][-1] / series["gap"][0]),
         "stationarity_ratio": float(series["stationarity"][-1] / series["stationarity"][0]),
         "margin_share": float(series["normalized"][-1] / series["pattern_margin"][-1]),
@@ -227,82 +199,33 @@ def expects(parameters: Parameters) -> list[Expectation]:
     """Return what the theorem of Lyu and Li says, and what feature averaging says of the radius."""
     rows = []
     coarsest, finest = parameters.tolerances[0], parameters.tolerances[-1]
-    for name in _NETS:
-        label = f"{2 if name == 'coarse' else parameters.clusters}-class"
-        radius = parameters.predicted[name]
-        formula = _FORMULAS[name]
-        rows += [
-            Expectation(
-                f"{label}: log₁₀ of the final sum of losses",
-                f"{name}_final_log10_loss",
-                high=3 - parameters.decades,
-            ),
-            Expectation(
-                f"{label}: largest relative fall of γ̃ at {coarsest:g}",
-                f"{name}_decrease_coarse",
-                high=1e-4,
-                paper="0",
-            ),
-            Expectation(
-                f"{label}: largest relative fall of γ̃ at {finest:g}",
-                f"{name}_decrease",
-                high=1e-4,
-                paper="0",
-            ),
-            Expectation(
-                f"{label}: finer fall minus half of the coarser",
-                f"{name}_decrease_excess",
-                high=1e-12,
-            ),
-            Expectation(f"{label}: error of γ̃ at {2 * finest:g}", f"{name}_error"),
-            Expectation(f"{label}: error of γ̃, over that at {coarsest:g}", f"{name}_error_ratio"),
-            Expectation(
-                f"{label}: KKT gap, end over fit", f"{name}_gap_ratio", high=0.5, paper="→ 0"
-            ),
-            Expectation(
-                f"{label}: stationarity, end over fit",
-                f"{name}_stationarity_ratio",
-                high=0.5,
-                paper="→ 0",
-            ),
-            Expectation(f"{label}: γ over the largest at its activations", f"{name}_margin_share"),
-            Expectation(
-                f"{label}: slope of log loss in log t", f"{name}_loss_rate", -1.05, -0.95, "-1"
-            ),
-            Expectation(
-                f"{label}: norm: deviation from a line in log t",
-                f"{name}_norm_deviation",
-                high=0.02,
-                paper="Θ(log t)",
-            ),
-            Expectation(f"{label}: γ, end over fit", f"{name}_margin_growth", low=1),
-            Expectation(
-                f"{label}: median radius, {formula} = {radius:.4g}",
-                f"{name}_final_radius",
-                0.95 * radius,
-                1.05 * radius,
-                formula,
-            ),
-            Expectation(
-                f"{label}: largest relative change of the radius",
-                f"{name}_radius_drift",
-                high=0.05,
-            ),
+    fall = "largest relative fall of γ̃ at"
+    for name, classes in (("coarse", 2), ("fine", parameters.clusters)):
+        radius, formula = parameters.predicted[name], _FORMULAS[name]
+        of_radius = f"median radius, {formula} = {radius:.4g}"
+        own = [
+            at_most("log₁₀ of the final sum of losses", "final_log10_loss", 3 - parameters.decades),
+            at_most(f"{fall} {coarsest:g}", "decrease_coarse", 1e-4, "0"),
+            at_most(f"{fall} {finest:g}", "decrease", 1e-4, "0"),
+            at_most("finer fall minus half of the coarser", "decrease_excess", 1e-12),
+            reported(f"error of γ̃ at {2 * finest:g}", "error"),
+            reported(f"error of γ̃, over that at {coarsest:g}", "error_ratio"),
+            at_most("KKT gap, end over fit", "gap_ratio", 0.5, "→ 0"),
+            at_most("stationarity, end over fit", "stationarity_ratio", 0.5, "→ 0"),
+            reported("γ over the largest at its activations", "margin_share"),
+            Expectation("slope of log loss in log t", "loss_rate", -1.05, -0.95, "-1"),
+            at_most("norm: deviation from a line in log t", "norm_deviation", 0.02, "Θ(log t)"),
+            at_least("γ, end over fit", "margin_growth", 1),
+            within(0.05, of_radius, "final_radius", radius, formula),
+            at_most("largest relative change of the radius", "radius_drift", 0.05),
         ]
+        rows += [row.of(f"{classes}-class", name) for row in own]
     return rows
 
 
 def table(parameters: Parameters, results: Results) -> Table:
     """Return every quantity at every time of the detailed ones."""
-    names = [
-        key.removeprefix("coarse_")
-        for key, value in results.items()
-        if key.startswith("coarse_") and value.ndim == 2
-    ]
-    rows: list[tuple[object, ...]] = []
-    for net, classes in zip(_NETS, (2, parameters.clusters), strict=True):
-        rows += tidy_rows(*(results[f"{net}_{name}"] for name in names), label=(classes,), axes=())
-    return Table(("seed", "classes", *names), rows)
+    return table_over_time(results, {"coarse": 2, "fine": parameters.clusters})
 
 
 def views(parameters: Parameters, results: Results) -> list[View]:
@@ -311,15 +234,13 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         Mark(f"{_FORMULAS[net]} = {radius:.3g}", radius, "y")
         for net, radius in parameters.predicted.items()
     ]
-    radii = Series("exact robust radius", [("radius", "", "solid")], marks=marks, y=_MEDIAN)
+    networks = {"coarse": 2, "fine": parameters.clusters}
+    radii = Series("exact robust radius", {"radius": ""}, marks=marks, y=_MEDIAN)
     return [
         through_training(
             results,
-            networks={
-                "coarse": ("2-class", "coarse"),
-                "fine": (f"{parameters.clusters}-class", "fine"),
-            },
-            times={net: results[f"{net}_log10_time"] for net in _NETS},
+            networks={net: (f"{classes}-class", net) for net, classes in networks.items()},
+            times={net: results[f"{net}_log10_time"] for net in networks},
             series=[*_SERIES, radii],
             x="log₁₀(ηt)",
             x_scale="linear",

@@ -7,19 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.data.law import Sample
 from featavg.data.multicluster import MultiCluster
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
-from featavg.lab.tables import tidy_rows
+from featavg.lab.expectations import Expectation, at_least, at_most, reported, within
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import CheckedParameters, parameter
+from featavg.lab.tables import Measurements, Results, Table, prefixed, stacked, tidy_rows
 from featavg.lab.timelines import Series, through_training
 from featavg.measures.alignment import alignment, averaging_index_per_neuron, clean_accuracy
 from featavg.measures.distance import distance_to_averaging, distance_to_decoupled
@@ -49,17 +43,17 @@ _SERIES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters:
+class Parameters(CheckedParameters):
     """Tight clusters, as Min and Vidal have them, and a small balanced initialisation.
 
     Points are divided by √d: time is then of order k for every power. Radii are given for the
     points as they are.
     """
 
-    clusters: int = parameter(10, "k, the number of clusters")
+    clusters: int = parameter(10, "k, the number of clusters", least=2)
     dim: int = parameter(3072, "d, the dimension")
     samples: int = parameter(200, "n, the number of training points")
-    noise: float = parameter(0.1, "sigma, the noise in each coordinate; 1 is the paper's")
+    noise: float = parameter(0.1, "sigma, the noise in each coordinate; 1 is the paper's", least=0)
     width: int = parameter(20, "neurons on each side")
     initial_norm: float = parameter(1e-3, "the norm of initial weights")
     trained: Literal["both", "first"] = parameter(
@@ -67,18 +61,13 @@ class Parameters:
     )
     learning_rate: float = parameter(0.5, "eta, for points of norm 1")
     steps: int = parameter(10_000, "steps of gradient descent")
-    times: int = parameter(25, "recorded times, evenly spaced in log-time")
+    times: int = parameter(25, "recorded times, evenly spaced in log-time", least=3)
     test_samples: int = parameter(500, "fresh points for clean accuracy")
     radius_samples: int = parameter(60, "fresh points for radii")
 
     def __post_init__(self) -> None:
-        checks.choice("trained", self.trained, ("both", "first"))
-        checks.count("times", self.times, minimum=3)
-        for name in ("samples", "width", "steps", "test_samples", "radius_samples"):
-            checks.count(name, getattr(self, name))
-        for name in ("initial_norm", "learning_rate"):
-            checks.scale(name, getattr(self, name))
-        self.law.clusters  # noqa: B018  a law that cannot be is refused here
+        super().__post_init__()
+        _ = self.law  # refuses what cannot be drawn
 
     @property
     def law(self) -> MultiCluster:
@@ -121,16 +110,11 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
             activation=ReLUPower(power, normalized=True),
             train_second_layer=parameters.trained == "both",
         )
-        run = descend(
-            net,
-            train,
-            learning_rate=parameters.learning_rate,
-            steps=parameters.steps,
-            record=parameters.times,
-            progress=wanted(),
-        )
+        steps, times = parameters.steps, parameters.times
+        rate, shown = parameters.learning_rate, wanted()
+        run = descend(net, train, learning_rate=rate, steps=steps, record=times, progress=shown)
         followed = _follow(run, test, parameters.radius_samples)
-        found |= {f"p{power}_{key}": value for key, value in followed.items()}
+        found |= prefixed(f"p{power}", followed)
         found |= {f"p{power}_final_{key}": value[-1] for key, value in followed.items()}
         found[f"p{power}_cosines"] = _strongest(run.net, train)
     proved = found["p1_final_radius_lower"] == found["p1_final_radius"]
@@ -143,7 +127,7 @@ def _follow(run: Trajectory, test: Sample, radius_samples: int) -> dict[str, Flo
     """Return every quantity at every recorded time but the first."""
     times = counted(len(run.log_times) - 1, "distances and radii over time", enabled=wanted())
     rows = [_at(run, index + 1, test, radius_samples) for index in times]
-    return {key: np.array([row[key] for row in rows]) for key in rows[0]}
+    return stacked(rows)
 
 
 def _at(run: Trajectory, index: int, test: Sample, radius_samples: int) -> dict[str, float]:
@@ -210,39 +194,22 @@ def expects(parameters: Parameters) -> list[Expectation]:
     averaged, decoupled = parameters.radii
     q = max(len(parameters.law.positive_clusters), len(parameters.law.negative_clusters))
     far = 1 - (1 + q**-0.5) / (1 + q**0.5)
+    nearer = "distance to one neuron a centre (at most) over that to averaging (at least)"
+    exact = f"exact median radius, theory {averaged:.4g}"
+    attacked = f"median radius by attack (an upper bound), theory {decoupled:.4g}"
+    no_rule = [key for key in _SERIES if key not in ("accuracy", "loss", "radius_lower")]
     rows = [
-        Expectation("p = 1: distance to averaging, at most", "p1_final_averaging_upper", high=0.1),
-        Expectation(
-            "p = 3: distance to averaging, at least", "p3_final_averaging_lower", low=far / 2
-        ),
-        Expectation(
-            "p = 3: distance to one neuron a centre (at most) over that to averaging (at least)",
-            "p3_nearer",
-            high=1,
-        ),
-        Expectation("p = 1: averaging index", "p1_final_index", low=0.9),
-        Expectation("p = 3: averaging index", "p3_final_index", high=0.1),
-        Expectation(
-            f"p = 1: exact median radius, theory {averaged:.4g}",
-            "p1_exact_radius",
-            0.95 * averaged,
-            1.05 * averaged,
-        ),
-        Expectation(
-            f"p = 3: median radius by attack (an upper bound), theory {decoupled:.4g}",
-            "p3_final_radius",
-            0.95 * decoupled,
-            1.05 * decoupled,
-        ),
+        (1, at_most("distance to averaging, at most", "final_averaging_upper", 0.1, "→ 0")),
+        (3, at_least("distance to averaging, at least", "final_averaging_lower", far / 2)),
+        (3, at_most(nearer, "nearer", 1)),
+        (1, at_least("averaging index", "final_index", 0.9, "1")),
+        (3, at_most("averaging index", "final_index", 0.1, "0")),
+        (1, within(0.05, exact, "exact_radius", averaged)),
+        (3, within(0.05, attacked, "final_radius", decoupled)),
+        *((power, at_least("clean accuracy", "final_accuracy", 1)) for power in POWERS),
+        *((2, reported(_SERIES[key], f"final_{key}")) for key in no_rule),
     ]
-    rows += [Expectation(f"p = {p}: clean accuracy", f"p{p}_final_accuracy", low=1) for p in POWERS]
-    rows += [
-        Expectation(f"p = 2: {text}", f"p2_final_{key}")
-        for key, text in _SERIES.items()
-        if key not in ("accuracy", "loss", "radius_lower")
-    ]
-    conjectured = {"p1_final_averaging_upper": "→ 0", "p3_final_index": "0", "p1_final_index": "1"}
-    return [replace(row, paper=conjectured.get(row.quantity, "")) for row in rows]
+    return [row.of(f"p = {power}", f"p{power}") for power, row in rows]
 
 
 def table(_: Parameters, results: Results) -> Table:
@@ -260,7 +227,11 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         Mark(f"{formula} = {radius:.3g}", radius, "y")
         for formula, radius in zip(("√(d/k)", "√(d/2)"), parameters.radii, strict=True)
     ]
-    bounds = (("lower", "at least", "solid"), ("upper", "at most", "dashed"))
+
+    def distances(name: str, title: str) -> Series:
+        bounds = {f"{name}_lower": "at least", f"{name}_upper": "at most"}
+        return Series(title, bounds, scale="log", y="relative to the network")
+
     curves = through_training(
         dict(results) | _informative(results),
         networks={
@@ -269,22 +240,12 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         },
         times={f"p{power}": results[f"p{power}_time"] for power in POWERS},
         series=[
-            *(
-                Series(
-                    title,
-                    [(f"{name}_{side}", text, dash) for side, text, dash in bounds],
-                    scale="log",
-                    y="relative to the network",
-                )
-                for name, title in (
-                    ("averaging", "distance to averaging: C·f_FA"),
-                    ("decoupled", "distance to one neuron a centre: C·F_p"),
-                )
-            ),
-            Series("averaging index", [("index", "", "solid")]),
+            distances("averaging", "distance to averaging: C·f_FA"),
+            distances("decoupled", "distance to one neuron a centre: C·F_p"),
+            Series("averaging index", {"index": ""}),
             Series(
                 "median radius",
-                [("radius_exact", "exact", "solid"), ("radius", "at most, by attack", "dashed")],
+                {"radius_exact": "exact", "radius": "at most, by attack"},
                 marks=marks,
             ),
         ],
@@ -324,22 +285,14 @@ def _informative(results: Results) -> dict[str, FloatArray]:
     return shown
 
 
+_SMALL = Parameters(clusters=4, dim=400, samples=80, width=10)
+
 EXPERIMENT = Experiment(
     id="min-vidal",
     title="Both layers trained, polynomial activations: the conjecture of Min and Vidal",
     paper="Theorem 4.6",
     parameters=Parameters(),
-    quick=replace(
-        Parameters(),
-        clusters=4,
-        dim=400,
-        samples=80,
-        width=10,
-        steps=2000,
-        times=7,
-        test_samples=200,
-        radius_samples=20,
-    ),
+    quick=replace(_SMALL, steps=2000, times=7, test_samples=200, radius_samples=20),
     measure=measure,
     expects=expects,
     table=table,

@@ -6,21 +6,20 @@ the paper's points, and what theory says of the border where it says anything, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from featavg import checks
 from featavg.arrays import FloatArray
-from featavg.errors import InputError
 from featavg.experiments import averaging
-from featavg.lab.experiment import Expectation, Measurements, Results, Table, parameter
+from featavg.lab.expectations import Expectation, at_least, reported
+from featavg.lab.parameters import parameter
 from featavg.lab.sweeps import Design, SweepExperiment
-from featavg.lab.tables import tidy_rows
+from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.plot.style import COARSE, new_figure, style
 
 _MEASURED = ("index", "radius", "radius_over_theory", "radius_over_decoupled", "accuracy", "exact")
@@ -56,21 +55,19 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Border:
-    """A line that theory draws; ``line(parameters, x)`` returns the coordinates of its points."""
-
-    label: str
-    line: Callable[[Any, FloatArray], tuple[FloatArray, FloatArray]]
-
-
-@dataclass(frozen=True)
 class Diagram:
-    """What one diagram varies, and what is drawn on it."""
+    """What one diagram varies, and what is drawn on it.
+
+    `paper` has the points of the paper's ablations, and `borders` the lines that theory draws by
+    their labels, each a function of parameters and x that returns the coordinates of its points.
+    """
 
     x: Side
     y: Side
     paper: tuple[tuple[float, float], ...] = ()
-    borders: tuple[Border, ...] = ()
+    borders: Mapping[str, Callable[[Any, FloatArray], tuple[FloatArray, FloatArray]]] = field(
+        default_factory=dict
+    )
 
     @property
     def varied(self) -> set[str]:
@@ -88,18 +85,12 @@ class Parameters(averaging.Parameters):
     precision: Literal["float64", "float32"] = parameter(
         "float32", "of points and weights; float32 trains twice as fast"
     )
-    grid: int = parameter(40, "values of each of the two hyper-parameters")
+    grid: int = parameter(40, "values of each of the two hyper-parameters", least=2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        checks.count("grid", self.grid, minimum=2)
-        defaults = {f.name: f.default for f in fields(self)}
-        for name in self.diagram.varied:
-            if getattr(self, name) != defaults[name]:
-                raise InputError(
-                    f"{name} is what this diagram varies, so it must not be given; "
-                    f"got {name}={getattr(self, name)!r}."
-                )
+        varied = self.diagram.varied
+        self.refuse_varied(varied, "this diagram varies, so it must not be given")
 
 
 def design(parameters: Parameters, seeds: int) -> Design:
@@ -136,8 +127,8 @@ def expects(_: Parameters) -> list[Expectation]:
     """Return what a diagram needs to be usable."""
     least = 0.5  # runs may fail where the learning rate is too large for anything
     return [
-        Expectation("share of the runs that are finished", "finished", low=least),
-        Expectation("share of them that averages (index ≥ 0.9)", "averages"),
+        at_least("share of the runs that are finished", "finished", least),
+        reported("share of them that averages (index ≥ 0.9)", "averages"),
     ]
 
 
@@ -173,12 +164,9 @@ def plot(parameters: Parameters, results: Results) -> Figure:
         figure, panels = new_figure(13, 5.4, columns=2)
         for panel, (name, title) in zip(panels, _TITLES.items(), strict=True):
             _map(figure, panel, parameters, results[name], title)
-        seeds = len(results["index"])
-        finished = results["finished"].mean()
-        figure.suptitle(
-            f"{seeds} seed{'s' * (seeds > 1)}"
-            + (f", {finished:.0%} of the runs finished" if finished < 1 else "")
-        )
+        seeds, finished = len(results["index"]), results["finished"].mean()
+        unfinished = f", {finished:.0%} of the runs finished" if finished < 1 else ""
+        figure.suptitle(f"{seeds} seed{'s' * (seeds > 1)}{unfinished}")
     return figure
 
 
@@ -194,7 +182,6 @@ def _map(
     sums = np.where(known, values, 0).sum(axis=0)
     mean = np.where(known.any(axis=0), sums / np.maximum(known.sum(axis=0), 1), np.nan)
     is_index = title == _TITLES["index"]
-    scale = {"vmin": 0, "vmax": 1} if is_index else {"vmin": 0, "vmax": 2.3}
     panel.set(
         title=title,
         xlabel=diagram.x.label,
@@ -203,14 +190,9 @@ def _map(
         yscale="log" if diagram.y.log else "linear",
         facecolor="0.85",  # where there is nothing
     )
+    colours, highest = ("viridis", 1) if is_index else ("cividis", 2.3)
     picture = panel.pcolormesh(
-        x,
-        y,
-        mean,
-        cmap="viridis" if is_index else "cividis",
-        shading="nearest",
-        **scale,
-        rasterized=True,
+        x, y, mean, cmap=colours, shading="nearest", vmin=0, vmax=highest, rasterized=True
     )
     figure.colorbar(picture, ax=panel, shrink=0.9)
     if is_index and np.isfinite(mean).all() and np.ptp(mean) > 0.02:
@@ -218,25 +200,12 @@ def _map(
         panel.clabel(lines, fontsize=8)
     # pcolormesh centres its cells on a linear scale, which on a logarithmic one may reach below 0
     limits = {"xlim": (min(x), max(x)), "ylim": (min(y), max(y))}
-    for border, dashes in zip(diagram.borders, ("--", ":"), strict=False):
-        panel.plot(
-            *border.line(parameters, x),
-            dashes,
-            color=COARSE,
-            linewidth=1.8,
-            label=border.label,
-        )
+    for (label, line), dashes in zip(diagram.borders.items(), ("--", ":"), strict=False):
+        panel.plot(*line(parameters, x), dashes, color=COARSE, linewidth=1.8, label=label)
     if diagram.paper:
-        points = np.array(diagram.paper)
-        panel.plot(
-            points[:, 0],
-            points[:, 1],
-            "o",
-            color="white",
-            markeredgecolor="black",
-            label="the paper's ablations",
-            clip_on=False,
-        )
+        x_paper, y_paper = zip(*diagram.paper, strict=True)
+        (dots,) = panel.plot(x_paper, y_paper, "o", color="white", label="the paper's ablations")
+        dots.set(markeredgecolor="black", clip_on=False)
     panel.set(**limits)
     for axis, side in ((panel.xaxis, diagram.x), (panel.yaxis, diagram.y)):
         if side.ticks:
@@ -309,10 +278,10 @@ class LearningRateInit(Parameters):
         _RATE,
         _INIT,
         paper=((1e-2, 1e-5), (1e-3, 1e-5), (1e-4, 1e-5), (1e-3, 1e-3), (1e-3, 1e-4)),
-        borders=(
-            Border("initial weight as long as what is learned", _forgotten),
-            Border("η = 2/L, the edge of stability", _stable),
-        ),
+        borders={
+            "initial weight as long as what is learned": _forgotten,
+            "η = 2/L, the edge of stability": _stable,
+        },
     )
 
 
@@ -340,7 +309,7 @@ class ClustersSamples(Parameters):
         _CLUSTERS,
         _SAMPLES,
         paper=((10, 1000),),
-        borders=(Border("n = k log k: every cluster is seen", _every_cluster_seen),),
+        borders={"n = k log k: every cluster is seen": _every_cluster_seen},
     )
 
 

@@ -6,20 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.data.multicluster import MultiCluster
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
-from featavg.lab.tables import tidy_rows
+from featavg.lab.expectations import Expectation, reported
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import CheckedParameters, parameter
+from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.networks.binary import BinaryNet
-from featavg.plot.views import Curves, Line, Panel, View
+from featavg.plot.views import DASHES, Curves, Line, Panel, View
 from featavg.progress import counted, wanted
 from featavg.training.fast_forward import fast_forward
 from featavg.training.trajectory import Trajectory
@@ -33,23 +27,15 @@ _SWEEPS = {"clusters": "k", "dim": "d", "samples": "n"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters:
+class Parameters(CheckedParameters):
     """The middle of the three sweeps; each varies one of clusters, dim and samples."""
 
-    clusters: int = parameter(4, "k, where it is not varied")
+    clusters: int = parameter(4, "k, where it is not varied", least=2)
     dim: int = parameter(10**8, "d, where it is not varied")
     samples: int = parameter(400, "n, where it is not varied")
     horizon: float = parameter(100.0, "eta·t")
     tolerance: float = parameter(0.02, "tolerance of fast_forward")
-    points: int = parameter(6, "values in each sweep")
-
-    def __post_init__(self) -> None:
-        checks.count("clusters", self.clusters, minimum=2)
-        for name in ("dim", "samples"):
-            checks.count(name, getattr(self, name))
-        checks.count("points", self.points, minimum=2)
-        for name in ("horizon", "tolerance"):
-            checks.scale(name, getattr(self, name))
+    points: int = parameter(6, "values in each sweep", least=2)
 
     def values(self, sweep: str) -> list[int]:
         """Return the values of what is varied, evenly spaced on a logarithmic axis."""
@@ -83,17 +69,11 @@ def _train(parameters: Parameters, seed: int) -> dict[str, float]:
     rng = np.random.default_rng([seed, k, d, parameters.samples])
     law = MultiCluster(clusters=k, dim=d)
     train = law.sample(parameters.samples, rng=rng, coordinates="span", reserve=2 * k)
-    learning_rate = float(d) ** -2
-    scale = np.sqrt(learning_rate * float(k) ** -5)
+    rate = float(d) ** -2
+    scale = np.sqrt(rate * float(k) ** -5)
     net = BinaryNet.init(train, width=k, weight_scale=scale, bias_scale=scale, rng=rng)
-    run = fast_forward(
-        net,
-        train,
-        learning_rate=learning_rate,
-        steps=parameters.horizon / learning_rate,
-        tolerance=parameters.tolerance,
-        record=2,
-    )
+    steps, tolerance = parameters.horizon / rate, parameters.tolerance
+    run = fast_forward(net, train, learning_rate=rate, steps=steps, tolerance=tolerance, record=2)
     return _deviations(run)
 
 
@@ -128,7 +108,7 @@ def _slope(x: FloatArray, y: FloatArray) -> float:
 def expects(_: Parameters) -> list[Expectation]:
     """Return the slopes; the paper says only that the quantities vanish with k."""
     rows = [
-        Expectation(f"slope in {symbol} of {text}", f"{sweep}_{name}_slope", paper="none given")
+        reported(f"slope in {symbol} of {text}", f"{sweep}_{name}_slope", "none given")
         for sweep, symbol in _SWEEPS.items()
         for name, text in _QUANTITIES.items()
     ]
@@ -151,18 +131,11 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     fixed = {sweep: f"{_SWEEPS[sweep]} = {getattr(parameters, sweep):.3g}" for sweep in _SWEEPS}
     shown: list[View] = []
     for sweep, symbol in _SWEEPS.items():
-        lines = [
-            Line.over_seeds(
-                f"{text}: slope {results[f'{sweep}_{name}_slope'].mean():+.2f}",
-                results[f"{sweep}_values"],
-                results[f"{sweep}_{name}"],
-                "coarse",
-                dash,
-            )
-            for (name, text), dash in zip(
-                _QUANTITIES.items(), ("solid", "dashed", "dotted"), strict=True
-            )
-        ]
+        values, lines = results[f"{sweep}_values"], []
+        for (name, text), dash in zip(_QUANTITIES.items(), DASHES, strict=False):
+            label = f"{text}: slope {results[f'{sweep}_{name}_slope'].mean():+.2f}"
+            measured = results[f"{sweep}_{name}"]
+            lines.append(Line.over_seeds(label, values, measured, "coarse", dash))
         others = ", ".join(text for name, text in fixed.items() if name != sweep)
         panel = Panel(others, "", lines, y_scale="log")
         shown.append(Curves(f"Varied {symbol}", symbol, [panel], x_scale="log"))

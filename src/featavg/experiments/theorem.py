@@ -11,17 +11,12 @@ from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.data.law import Sample
 from featavg.data.multicluster import MultiCluster
-from featavg.lab.experiment import (
-    Expectation,
-    Experiment,
-    Measurements,
-    Results,
-    Table,
-    parameter,
-)
+from featavg.lab.expectations import Expectation, at_least, at_most, within
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.lab.setting import TrainedPair
-from featavg.lab.tables import tidy_rows
-from featavg.lab.timelines import Series, through_training
+from featavg.lab.tables import Measurements, Results, Table, prefixed, stacked
+from featavg.lab.timelines import Series, table_over_time, through_training
 from featavg.measures.alignment import clean_accuracy
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
@@ -38,42 +33,42 @@ _NETS = ("coarse", "fine")
 _SERIES = (
     Series(
         "coefficients",
-        (
-            ("own_max", "own λ, largest", "solid"),
-            ("own_min", "own λ, smallest", "dashed"),
-            ("opposite_max", "other |λ|, largest", "dotted"),
-            ("log", "log(ηt)", "dash-dot"),
-        ),
+        {
+            "own_max": "own λ, largest",
+            "own_min": "own λ, smallest",
+            "opposite_max": "other |λ|, largest",
+            "log": "log(ηt)",
+        },
         y="λ",
     ),
     Series(
         "what is o(1)",
-        (
-            ("distance_share", "distance of item 2 · √d / λ", "solid"),
-            ("bias", "largest |bias|", "dashed"),
-            ("opposite_share", "other |λ| / own λ", "dotted"),
-            ("margin_spread", "spread of margins", "dash-dot"),
-            ("excess", "own λ: largest / smallest - 1", "points"),
-        ),
+        {
+            "distance_share": "distance of item 2 · √d / λ",
+            "bias": "largest |bias|",
+            "opposite_share": "other |λ| / own λ",
+            "margin_spread": "spread of margins",
+            "excess": "own λ: largest / smallest - 1",
+        },
         scale="log",
     ),
     Series(
         "activation, direction, accuracy",
-        (
-            ("active", "own activations on", "solid"),
-            ("cosine", "cosine to own centres' average", "dashed"),
-            ("accuracy", "clean accuracy", "dotted"),
-        ),
+        {
+            "active": "own activations on",
+            "cosine": "cosine to own centres' average",
+            "accuracy": "clean accuracy",
+        },
         y="share or cosine",
     ),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters:
+class Parameters(CheckedParameters):
     """Assumption 4.3 with its constants, or the poster's initialisation."""
 
-    clusters: int = parameter(3, "k, from which everything else follows")
+    clusters: int = parameter(3, "k, from which everything else follows", least=2)
     preset: Literal["theorem", "poster"] = parameter(
         "theorem", "initialisation and learning rate: of Assumption 4.3, or of the poster"
     )
@@ -87,21 +82,12 @@ class Parameters:
         None, "eta·t to which the k-class network is trained; by default k^8, as in Theorem 4.7"
     )
     tolerance: float = parameter(0.02, "tolerance of fast_forward")
-    times: int = parameter(30, "recorded times, evenly spaced in log-time")
+    times: int = parameter(30, "recorded times, evenly spaced in log-time", least=3)
     test_samples: int = parameter(1000, "fresh points for clean accuracy")
     radius_samples: int = parameter(60, "fresh points for exact radii")
 
     def __post_init__(self) -> None:
-        checks.count("clusters", self.clusters, minimum=2)
-        checks.choice("preset", self.preset, ("theorem", "poster"))
-        for name in ("test_samples", "radius_samples"):
-            checks.count(name, getattr(self, name))
-        checks.count("times", self.times, minimum=3)
-        positive = ["dim_constant", "samples_constant", "width_constant", "rate_constant"]
-        for name in (*positive, "init_constant", "horizon", "tolerance"):
-            checks.scale(name, getattr(self, name))
-        if self.fine_horizon is not None:
-            checks.scale("fine_horizon", self.fine_horizon)
+        super().__post_init__()
         needed = 2.2 * self.samples**2 * np.dtype(self.dtype).itemsize
         checks.memory(f"n = {self.samples:,} points and their Gram matrix", needed)
 
@@ -152,18 +138,12 @@ def train(parameters: Parameters, seed: int) -> TrainedPair:
     law = MultiCluster(clusters=parameters.clusters, dim=parameters.dim)
     sample = law.sample(parameters.samples, rng=data, coordinates="span", dtype=parameters.dtype)
     test = sample.fresh(parameters.test_samples, rng=data)
-    weight_scale, bias_scale = parameters.scales
+    width, (scale, bias_scale) = parameters.width, parameters.scales
     nets: list[TwoLayerNet] = [
         BinaryNet.init(
-            sample,
-            width=parameters.width,
-            weight_scale=weight_scale,
-            bias_scale=bias_scale,
-            rng=coarse_rng,
+            sample, width=width, weight_scale=scale, bias_scale=bias_scale, rng=coarse_rng
         ),
-        MultiClassNet.init(
-            sample, width=1, weight_scale=weight_scale, rng=fine_rng, readout="argmax"
-        ),
+        MultiClassNet.init(sample, width=1, weight_scale=scale, rng=fine_rng, readout="argmax"),
     ]
     coarse, fine = (
         fast_forward(
@@ -186,7 +166,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     found: dict[str, object] = {}
     for name, run in zip(_NETS, (pair.coarse, pair.fine), strict=True):
         followed = _follow(ProofQuantities(run), pair.test, parameters.radius_samples)
-        found |= {f"{name}_{key}": value for key, value in followed.items()}
+        found |= prefixed(name, followed)
         for key in ("ratio", "opposite_share", "active", "accuracy", "distance_share", "radius"):
             found[f"{name}_final_{key}"] = followed[key][-1]
     return found
@@ -199,7 +179,7 @@ def _follow(
     later = len(quantities.log_steps) - 1
     times = counted(later, "exact radii over time", enabled=wanted())
     rows = [_at(quantities, index + 1, test, radius_samples) for index in times]
-    return {key: np.array([row[key] for row in rows]) for key in rows[0]}
+    return stacked(rows)
 
 
 def _at(
@@ -244,39 +224,27 @@ def expects(parameters: Parameters) -> list[Expectation]:
     """Return the items of Theorems 4.5 and 4.7 as numbers at the horizon."""
     k = parameters.clusters
     coarse, fine = np.sqrt(parameters.dim / k), np.sqrt(parameters.dim / 2)
-    rows = [
-        Expectation("2-class: own λ, largest over smallest", "coarse_final_ratio", high=1.02),
-        Expectation("2-class: opposite |λ| over own", "coarse_final_opposite_share", high=0.05),
-        Expectation("2-class: own-class activations on", "coarse_final_active", low=1),
-        Expectation("2-class: distance of item 2 over λ", "coarse_final_distance_share", high=0.1),
-        Expectation("2-class: clean accuracy", "coarse_final_accuracy", low=1),
-        Expectation(
-            f"2-class: median radius, theory {coarse:.4g}",
-            "coarse_final_radius",
-            0.95 * coarse,
-            1.05 * coarse,
-        ),
-        Expectation(f"{k}-class: other |λ| over own", "fine_final_opposite_share", high=0.05),
-        Expectation(f"{k}-class: clean accuracy", "fine_final_accuracy", low=1),
-        Expectation(
-            f"{k}-class: median radius, theory {fine:.4g}",
-            "fine_final_radius",
-            0.95 * fine,
-            1.05 * fine,
-        ),
+    coarse_radius, fine_radius = (f"median radius, theory {r:.4g}" for r in (coarse, fine))
+    of_coarse = [
+        at_most("own λ, largest over smallest", "final_ratio", 1.02, "1 ± o(1)"),
+        at_most("opposite |λ| over own", "final_opposite_share", 0.05, "o(1)"),
+        at_least("own-class activations on", "final_active", 1, "1"),
+        at_most("distance of item 2 over λ", "final_distance_share", 0.1, "o(1)"),
+        at_least("clean accuracy", "final_accuracy", 1, "1"),
+        within(0.05, coarse_radius, "final_radius", coarse, "O(√(d/k))"),
     ]
-    paper = ("1 ± o(1)", "o(1)", "1", "o(1)", "1", "O(√(d/k))", "o(1)", "1", "Ω(√d)")
-    return [replace(row, paper=text) for row, text in zip(rows, paper, strict=True)]
+    of_fine = [
+        at_most("other |λ| over own", "final_opposite_share", 0.05, "o(1)"),
+        at_least("clean accuracy", "final_accuracy", 1, "1"),
+        within(0.05, fine_radius, "final_radius", fine, "Ω(√d)"),
+    ]
+    rows = [row.of("2-class", "coarse") for row in of_coarse]
+    return rows + [row.of(f"{k}-class", "fine") for row in of_fine]
 
 
 def table(parameters: Parameters, results: Results) -> Table:
     """Return every quantity at every recorded time."""
-    names = [key.removeprefix("coarse_") for key in results if key.startswith("coarse_")]
-    names = [name for name in names if not name.startswith("final_")]
-    rows: list[tuple[object, ...]] = []
-    for net, classes in zip(_NETS, (2, parameters.clusters), strict=True):
-        rows += tidy_rows(*(results[f"{net}_{name}"] for name in names), label=(classes,), axes=())
-    return Table(("seed", "classes", *names), rows)
+    return table_over_time(results, {"coarse": 2, "fine": parameters.clusters})
 
 
 def views(parameters: Parameters, results: Results) -> list[View]:
@@ -290,15 +258,12 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     for net, classes, q, formula in (("coarse", 2, k, "√(d/k)"), ("fine", k, 2, "√(d/2)")):
         radius = float(np.sqrt(d / q))
         mark = Mark(f"{formula} = {radius:.4g}", radius, "y")
-        radii = Series("median exact radius", [("radius", "", "solid")], marks=[mark], y="radius")
+        radii = Series("median exact radius", {"radius": ""}, marks=[mark], y="radius")
         view = through_training(
             dict(results) | _derived(net, results),
             networks={net: ("", net)},
             times={net: np.exp(results[f"{net}_log_time"])},
-            series=[
-                replace(panel, title=f"{classes}-class: {panel.title}")
-                for panel in (*_SERIES, radii)
-            ],
+            series=[replace(s, title=f"{classes}-class: {s.title}") for s in (*_SERIES, radii)],
             x="ηt",
             x_scale="log",
             title=f"The {classes}-class network through training",

@@ -5,126 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-import types
-import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from featavg.array_files import Arrays
 from featavg.arrays import FloatArray
+from featavg.lab.expectations import Expectation
 from featavg.lab.run_folder import RunFolder
 from featavg.lab.source import code_hash
+from featavg.lab.tables import Measurements, Results, Table
 from featavg.progress import ProgressReporter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from featavg.plot.views import View
-
-Measurements = Mapping[str, Any]
-"""The measurements of one seed: a number or array for each quantity."""
-
-Results = Mapping[str, FloatArray]
-"""The measurements of all seeds, stacked: the first axis of each array is the seed."""
-
-
-def parameter(default: Any, description: str) -> Any:
-    """Declare a parameter of an experiment; `--help` shows the description."""
-    return field(default=default, metadata={"help": description})
-
-
-def plain_type(kind: Any) -> tuple[type, tuple[str, ...] | None]:
-    """Return the type of a parameter, int for `int | None`, and the options of a `Literal`."""
-    if typing.get_origin(kind) is typing.Literal:
-        return str, typing.get_args(kind)
-    if isinstance(kind, types.UnionType):
-        (kind,) = (option for option in kind.__args__ if option is not types.NoneType)
-    return kind, None
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """A statement that must hold in every seed for the experiment to count as reproduced.
-
-    Attributes
-    ----------
-    statement : str
-        What is measured, in words.
-    quantity : str
-        The name of the measurement, a number for each seed.
-    low, high : float
-        The range it must lie in.
-    paper : str
-        What the paper says of it.
-    """
-
-    statement: str
-    quantity: str
-    low: float = -np.inf
-    high: float = np.inf
-    paper: str = ""
-
-    @property
-    def rule(self) -> str:
-        """The range, for a table."""
-        if np.isinf(self.low) and np.isinf(self.high):
-            return "reported"
-        if np.isinf(self.low):
-            return f"≤ {self.high:.3g}"
-        if np.isinf(self.high):
-            return f"≥ {self.low:.3g}"
-        return f"{self.low:.3g} to {self.high:.3g}"
-
-    def judge(self, results: Results) -> Outcome:
-        """Return how the measurements compare."""
-        values = np.asarray(results[self.quantity], dtype=np.float64)
-        holds = bool(((values >= self.low) & (values <= self.high)).all())
-        return Outcome(self, tuple(values.tolist()), holds)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """An expectation and what was measured, one value for each seed."""
-
-    expectation: Expectation
-    values: tuple[float, ...]
-    holds: bool
-
-    @property
-    def mean(self) -> float:
-        """The mean over seeds."""
-        return float(np.mean(self.values))
-
-    @property
-    def std(self) -> float:
-        """The standard deviation over seeds; NaN for a single one, or where one is not finite."""
-        if len(self.values) < 2 or not np.isfinite(self.values).all():
-            return float("nan")
-        return float(np.std(self.values, ddof=1))
-
-    def summary(self) -> dict[str, Any]:
-        """Return the outcome as plain data."""
-        return {
-            "statement": self.expectation.statement,
-            "quantity": self.expectation.quantity,
-            "paper": self.expectation.paper,
-            "rule": self.expectation.rule,
-            "mean": self.mean,
-            "std": self.std,
-            "values": list(self.values),
-            "holds": self.holds,
-        }
-
-
-@dataclass(frozen=True)
-class Table:
-    """A tidy table: one row for each observation."""
-
-    columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -243,21 +141,7 @@ class Experiment:
     def measure_seeds(
         self, parameters: Any, seeds: int, folder: RunFolder, *, fresh: bool, progress: bool
     ) -> Measured:
-        """Measure every seed that is not saved in the folder yet, and save it there.
-
-        Parameters
-        ----------
-        parameters : dataclass
-            The parameters of the run.
-        seeds : int
-            How many seeds, numbered from 0.
-        folder : RunFolder
-            The folder of the run.
-        fresh : bool
-            Whether to measure again what is saved.
-        progress : bool
-            Whether to report progress on standard error.
-        """
+        """Measure every seed that is not saved in the folder yet, or all if `fresh`; save them."""
         per_seed, seconds, reused = [], 0.0, 0
         with ProgressReporter(self.id, seeds, enabled=progress) as reporter:
             for seed in range(seeds):

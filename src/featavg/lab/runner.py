@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from featavg import checks
-from featavg.lab.experiment import Experiment, Measured, Outcome, Results
+from featavg.lab.expectations import Outcome
+from featavg.lab.experiment import Experiment, Measured
 from featavg.lab.run_folder import RunFolder, check_writable
+from featavg.lab.tables import Results
 from featavg.plot.views import plain
 
 

@@ -7,53 +7,44 @@ from typing import Any
 
 import numpy as np
 
-from featavg import checks
 from featavg.arrays import BoolArray
 from featavg.data.law import Sample
 from featavg.data.multicluster import MultiCluster
 from featavg.data.span import SpanFrame
 from featavg.errors import InputError
-from featavg.lab.experiment import parameter
+from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
+from featavg.plot.views import Mark
 from featavg.training.descent import descend
 from featavg.training.trajectory import Trajectory
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoarseSetting:
+class CoarseSetting(CheckedParameters):
     """The hyper-parameters of Section 6.1 for the 2-class network alone."""
 
-    clusters: int = parameter(10, "k, the number of clusters")
+    clusters: int = parameter(10, "k, the number of clusters", least=2)
     positive: int | None = parameter(
-        None, "how many clusters are positive; by default half of them"
+        None, "how many clusters are positive; by default half of them", checked=False
     )
     dim: int = parameter(3072, "d, the dimension")
     signal: float = parameter(1.0, "alpha, the factor of the centres")
-    noise: float = parameter(1.0, "sigma, the standard deviation of the noise")
-    cosine: float = parameter(0.0, "the cosine between any two centres")
+    noise: float = parameter(1.0, "sigma, the standard deviation of the noise", least=0)
+    cosine: float = parameter(0.0, "the cosine between any two centres", checked=False)
     samples: int = parameter(1000, "n, the number of training points")
     test_samples: int = parameter(1000, "the number of test points")
     width: int = parameter(5, "m, positive (and negative) neurons of the 2-class network")
     learning_rate: float = parameter(0.001, "eta")
     steps: int = parameter(100, "T, the number of gradient steps")
-    weight_scale: float = parameter(1e-5, "sigma_w, the scale of the initial weights")
-    bias_scale: float = parameter(1e-5, "sigma_b, the scale of the initial biases")
+    weight_scale: float = parameter(1e-5, "sigma_w, the scale of the initial weights", least=0)
+    bias_scale: float = parameter(1e-5, "sigma_b, the scale of the initial biases", least=0)
 
     def __post_init__(self) -> None:
-        law = self.law  # checks the parameters of the law
-        checked: dict[str, float] = {
-            name: checks.count(name, getattr(self, name))
-            for name in ("samples", "test_samples", "width", "steps")
-        }
-        checked["learning_rate"] = checks.scale("learning_rate", self.learning_rate)
-        for name in ("weight_scale", "bias_scale"):
-            checked[name] = checks.scale(name, getattr(self, name), zero=True)
-        for name in ("clusters", "dim", "signal", "noise", "cosine"):
-            checked[name] = getattr(law, name)
-        for name, value in checked.items():  # 1 and 1.0 are the same run
-            object.__setattr__(self, name, value)
+        super().__post_init__()
+        law = self.law  # refuses what cannot be drawn
+        object.__setattr__(self, "cosine", law.cosine)
 
     @property
     def law(self) -> MultiCluster:
@@ -81,6 +72,11 @@ class CoarseSetting:
         """The predictions as formulas."""
         plain = self.signal == 1 and self.cosine == 0
         return ("√(d/k)", "√(d/2)") if plain else ("α√(d(1-c)/k)", "α√(d(1-c)/2)")
+
+    def marks(self, reach: float) -> list[Mark]:
+        """Return the predictions up to a radius, to be drawn into a panel."""
+        radii = zip(self.formulas, self.predicted, strict=True)
+        return [Mark(f"{text} = {radius:.1f}", radius) for text, radius in radii if radius <= reach]
 
     def train_coarse(
         self, seed: int, *, dtype: str = "float64", progress: bool = False
@@ -129,10 +125,6 @@ class SyntheticSetting(CoarseSetting):
     """The hyper-parameters of Section 6.1, for both networks."""
 
     fine_width: int = parameter(1, "h, neurons for each class of the k-class network")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "fine_width", checks.count("fine_width", self.fine_width))
 
     @property
     def neurons(self) -> tuple[int, int]:

@@ -1,13 +1,38 @@
-"""Tidy tables from arrays."""
+"""Measurements of experiments, and tidy tables of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from featavg.arrays import FloatArray
+
+Measurements = Mapping[str, Any]
+"""The measurements of one seed: a number or array for each quantity."""
+
+Results = Mapping[str, FloatArray]
+"""The measurements of all seeds, stacked: the first axis of each array is the seed."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A tidy table: one row for each observation."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+
+def prefixed(name: str, measurements: Measurements) -> dict[str, Any]:
+    """Return measurements under longer names, ``radius`` of ``coarse`` as ``coarse_radius``."""
+    return {f"{name}_{key}": value for key, value in measurements.items()}
+
+
+def stacked(rows: Sequence[Measurements]) -> dict[str, FloatArray]:
+    """Return an array of each quantity from measurements at several times."""
+    return {key: np.array([row[key] for row in rows]) for key in rows[0]}
 
 
 def tidy_rows(

@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from featavg.arrays import FloatArray
-from featavg.lab.experiment import Results
-from featavg.plot.views import Curves, Line, Mark, Panel
+from featavg.lab.tables import Results, Table, tidy_rows
+from featavg.plot.views import DASHES, Curves, Line, Mark, Panel
 
 
 @dataclass(frozen=True)
 class Series:
-    """A panel of quantities over time: for each, its name in the results, a label and a dash.
+    """A panel of quantities over time: the label of each by its name in the results.
 
     `y` is the label of the axis, where the title does not say it.
     """
 
     title: str
-    quantities: Sequence[tuple[str, str, str]]
+    quantities: Mapping[str, str]
     scale: str = "linear"
     marks: Sequence[Mark] = ()
     y: str = ""
@@ -56,18 +56,24 @@ def through_training(
     """
     panels = []
     for panel in series:
-        lines = [
-            Line.over_seeds(
-                ": ".join(filter(None, (name, label))),
-                times[network],
-                results[f"{network}_{key}"],
-                role,
-                dash,
-            )
-            for network, (name, role) in networks.items()
-            for key, label, dash in panel.quantities
-        ]
+        lines = []
+        for network, (name, role) in networks.items():
+            for (key, text), dash in zip(panel.quantities.items(), DASHES, strict=False):
+                label, values = ": ".join(filter(None, (name, text))), results[f"{network}_{key}"]
+                lines.append(Line.over_seeds(label, times[network], values, role, dash))
         least = 0.0 if panel.scale == "log" else -math.inf
         shown = [line for line in lines if any(v is not None and v > least for v in line.mean)]
         panels.append(Panel(panel.title, panel.y or panel.title, shown, panel.marks, panel.scale))
     return Curves(title, x, panels, x_scale, note=note)
+
+
+def table_over_time(results: Results, networks: Mapping[str, int]) -> Table:
+    """Return every quantity that is a series over time, for networks with these classes."""
+    first = f"{next(iter(networks))}_"
+    series = [name for name, value in results.items() if value.ndim == 2]
+    names = [name.removeprefix(first) for name in series if name.startswith(first)]
+    rows: list[tuple[object, ...]] = []
+    for network, classes in networks.items():
+        values = (results[f"{network}_{name}"] for name in names)
+        rows += tidy_rows(*values, label=(classes,), axes=())
+    return Table(("seed", "classes", *names), rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import typing
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 
 from featavg.apps.cli.tables import outcome_table
 from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, Terminal
-from featavg.lab.experiment import Experiment, plain_type
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import plain_types
 from featavg.lab.run_folder import to_json
 from featavg.lab.runner import Run
 from featavg.lab.runner import run as run_experiment
@@ -39,13 +39,13 @@ def add_parameters(parser: argparse.ArgumentParser, experiment: Experiment) -> N
     """Add the flags of an experiment, one for each of its parameters."""
     add_run_options(parser)
     own = parser.add_argument_group("parameters of this experiment")
-    kinds = typing.get_type_hints(type(experiment.parameters))
+    kinds = plain_types(type(experiment.parameters))
     for field in fields(experiment.parameters):
         usual, quick = (getattr(p, field.name) for p in (experiment.parameters, experiment.quick))
         values = [] if usual is None else [f"default {usual}"]
         values += [] if quick == usual else [f"{quick} with --quick"]
         shown = f" ({'; '.join(values)})" if values else ""
-        kind, choices = plain_type(kinds[field.name])
+        kind, choices = kinds[field.name]
         form: dict[str, Any] = {"action": argparse.BooleanOptionalAction}
         if kind is not bool:
             metavar = kind.__name__.upper() if choices is None else "|".join(choices)

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from featavg.datasets import CATALOGUE, Place
 from featavg.experiments.ledger import Entry
-from featavg.lab.experiment import Experiment, Outcome
+from featavg.lab.expectations import Outcome
+from featavg.lab.experiment import Experiment
 from featavg.lab.runner import Run
 from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 from featavg import checks
 from featavg.arrays import IntArray
 from featavg.errors import InputError
-from featavg.lab.experiment import parameter, plain_type
+from featavg.lab.parameters import parameter, plain_types
 from featavg.lab.setting import SyntheticSetting
 from featavg.training.trajectory import recorded_steps
 
@@ -106,9 +105,11 @@ class Settings(SyntheticSetting):
     bias_scale: float = parameter(None, "sigma_b; by default the scale of the weights")
     snr: float = parameter(1.0, "alpha / sigma, the signal-to-noise ratio")
     labels: Literal["both", "coarse", "fine"] = parameter("both", "the networks to train")
-    seed: int = parameter(0, "the seed of all random draws")
+    seed: int = parameter(0, "the seed of all random draws", least=0)
     literal: int = parameter(
-        None, "the steps taken one by one before the fast-forward; by default up to 2000, or none"
+        None,
+        "the steps taken one by one before the fast-forward; by default up to 2000, or none",
+        least=0,
     )
 
     def __post_init__(self) -> None:
@@ -218,8 +219,8 @@ class Settings(SyntheticSetting):
 
 
 _NAMES = ("labels", *KNOBS, "literal")
-_TYPES = typing.get_type_hints(Settings)
-WHOLE = frozenset(name for name in KNOBS if plain_type(_TYPES[name])[0] is int)
+_TYPES = plain_types(Settings)
+WHOLE = frozenset(name for name in KNOBS if _TYPES[name][0] is int)
 """The sliders of whole numbers."""
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from featavg.lab.sweeps.design import Axis, Design
-from featavg.lab.sweeps.engine import Progress, sweep
+from featavg.lab.sweeps.engine import sweep
 from featavg.lab.sweeps.experiment import SweepExperiment
 from featavg.lab.sweeps.store import Store, Tally
 
-__all__ = ["Axis", "Design", "Progress", "Store", "SweepExperiment", "Tally", "sweep"]
+__all__ = ["Axis", "Design", "Store", "SweepExperiment", "Tally", "sweep"]

@@ -250,23 +250,15 @@ class Design:
         *,
         axes: Mapping[str, Any],
         fixed: Mapping[str, Value] | None = None,
-        quick: bool = False,
-        seeds: int = 1,
-        draws: int = 0,
+        **settings: Any,
     ) -> Design:
-        """Return a design with axes as `Axis.of` takes them."""
+        """Return a design with axes as `Axis.of` takes them, and `settings` as above."""
         fixed = {} if fixed is None else fixed
         for name, given in (("axes", axes), ("fixed", fixed)):
             if not isinstance(given, Mapping):
                 raise InputError(f"{name} must be a table of parameters; got {given!r}.")
-        return cls(
-            experiment=experiment,
-            axes=tuple(Axis.of(names, given) for names, given in axes.items()),
-            fixed=dict(fixed),
-            quick=quick,
-            seeds=seeds,
-            draws=draws,
-        )
+        parsed = tuple(Axis.of(names, given) for names, given in axes.items())
+        return cls(experiment=experiment, axes=parsed, fixed=dict(fixed), **settings)
 
     @classmethod
     def from_file(cls, path: Path) -> Design:

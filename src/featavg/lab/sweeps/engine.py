@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from featavg.errors import InputError
 from featavg.lab.sweeps.design import Design, Job
-from featavg.lab.sweeps.store import FAILED, Row, Store, Tally, row_of
+from featavg.lab.sweeps.store import FAILED, Row, Store, row_of
 from featavg.lab.sweeps.workers import WorkerDied, WorkerPool, died, run_batch, worker_pool
 from featavg.progress import ProgressReporter
 
@@ -25,15 +25,6 @@ _SECONDS_BETWEEN_CHECKS = 5.0  # whether the scheduler is still there
 _WAITING = 2  # batches for each worker, so that none has to wait for the next
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The state of a running sweep: the store with all finished runs, and the tally."""
-
-    store: Store
-    tally: Tally
-    jobs: Sequence[Job]
-
-
 def sweep(
     design: Design,
     out: str | Path,
@@ -42,7 +33,7 @@ def sweep(
     cluster: str | None = None,
     retry_failed: bool = False,
     progress: bool = False,
-    watch: Callable[[Progress], None] | None = None,
+    watch: Callable[[list[Row]], None] | None = None,
 ) -> pa.Table:
     """Run the missing runs of a sweep and return the table of all its runs.
 
@@ -66,7 +57,7 @@ def sweep(
     progress : bool
         Whether to report progress on standard error.
     watch : callable, optional
-        Called after every finished batch.
+        Called after every finished batch, with the rows of all finished runs.
 
     Returns
     -------
@@ -100,7 +91,7 @@ def sweep(
             for finished in run.batches():
                 reporter.advance(finished)
                 if watch is not None:
-                    watch(Progress(store, store.tally(jobs), jobs))
+                    watch(store.finished(jobs))
     store.refresh()
     store.write_table(jobs)
     return store.table(jobs)
@@ -144,11 +135,7 @@ class _Sweep:
                 if not finished:
                     self.pool.check_alive()
                 for future in finished:
-                    try:
-                        rows = future.result()
-                    except BaseException as error:
-                        if not died(error):
-                            raise
+                    if (rows := _rows(future)) is None:
                         return list(itertools.chain.from_iterable(running.values()))
                     del running[future]
                     yield self._save(rows)
@@ -157,15 +144,10 @@ class _Sweep:
     def _one_by_one(self, suspects: Sequence[Job]) -> Iterator[int]:
         for job in suspects:
             with self.pool.start() as executor:
-                future = self._submit(executor, [job])
-                try:
-                    rows = future.result()
-                except BaseException as error:
-                    if not died(error):
-                        raise
-                    text = "the worker died, most likely for want of memory"
-                    source = self.store.source
-                    rows = [row_of(job, source, 0.0, status=FAILED, error=text)]
+                rows = _rows(self._submit(executor, [job]))
+            if rows is None:
+                text = "the worker died, most likely for want of memory"
+                rows = [row_of(job, self.store.source, 0.0, status=FAILED, error=text)]
             yield self._save(rows)
 
     def _submit(self, executor: Executor, batch: Sequence[Job]) -> Future[list[Row]]:
@@ -197,6 +179,16 @@ class _Sweep:
         self._runs += len(rows)
         self._seconds += sum(row["seconds"] for row in rows)
         return len(rows)
+
+
+def _rows(future: Future[list[Row]]) -> list[Row] | None:
+    """Return the rows of a batch, or None if its worker died."""
+    try:
+        return future.result()
+    except BaseException as error:
+        if not died(error):
+            raise
+        return None
 
 
 def require() -> None:

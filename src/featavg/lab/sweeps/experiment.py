@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from featavg.errors import InputError
-from featavg.lab.experiment import Experiment, Measured, Measurements, as_arrays
+from featavg.lab.experiment import Experiment, Measured, as_arrays
 from featavg.lab.run_folder import RunFolder
 from featavg.lab.source import code_hash
 from featavg.lab.sweeps.design import Design
-from featavg.lab.sweeps.engine import Progress, sweep
+from featavg.lab.sweeps.engine import sweep
 from featavg.lab.sweeps.store import Row
+from featavg.lab.tables import Measurements
 
 _SECONDS_BETWEEN_PICTURES = 10.0
 
@@ -62,10 +63,9 @@ class SweepExperiment(Experiment):
             per_seed = [as_arrays(self.collect(parameters, part)) for part in parts]
             return Measured(per_seed, time.perf_counter() - started)
 
-        def draw(now: Progress) -> None:
+        def draw(rows: list[Row]) -> None:
             nonlocal drawn
             if time.perf_counter() - drawn > _SECONDS_BETWEEN_PICTURES:
-                rows = [now.store.rows[job.id] for job in now.jobs if job.id in now.store.rows]
                 folder.save_figure(self.figure(parameters, collected(rows).results))
                 drawn = time.perf_counter()
 

@@ -99,7 +99,7 @@ class Store:
 
     def add(self, rows: Sequence[Row]) -> None:
         """Save finished runs: when this returns they are on the disk."""
-        content = _parquet(rows)
+        content = _bytes(_table(rows))
         name = f"{hashlib.sha256(content).hexdigest()[:32]}.parquet"
         write_atomically(self.path / "parts" / name, content)
         self._seen.add(name)
@@ -116,20 +116,20 @@ class Store:
 
     def tally(self, jobs: Sequence[Job]) -> Tally:
         """Return the numbers of runs in each state."""
-        states = [self.rows[job.id]["status"] for job in jobs if job.id in self.rows]
+        states = [row["status"] for row in self.finished(jobs)]
         done, failed = states.count(DONE), states.count(FAILED)
         outdated = sum(job.id in self._outdated and job.id not in self.rows for job in jobs)
         missing = len(jobs) - done - failed
         return Tally(done, failed, missing, outdated, tuple(self.corrupt))
 
-    def table(self, jobs: Sequence[Job]) -> pa.Table:
-        """Return the finished runs, a row for each, in the order of the design."""
-        import pyarrow as pa
+    def finished(self, jobs: Sequence[Job]) -> list[Row]:
+        """Return the finished runs in the order of the design."""
+        return [self.rows[job.id] for job in jobs if job.id in self.rows]
 
-        rows = [self.rows[job.id] for job in jobs if job.id in self.rows]
-        columns = list(dict.fromkeys(name for row in rows for name in row))
-        columns = [name for name in columns if name != "seconds"]  # differs every time
-        return pa.table({name: [row.get(name) for row in rows] for name in columns})
+    def table(self, jobs: Sequence[Job]) -> pa.Table:
+        """Return the finished runs, a row for each, without their times, which always differ."""
+        table = _table(self.finished(jobs))
+        return table.drop_columns([name for name in table.column_names if name == "seconds"])
 
     def write_table(self, jobs: Sequence[Job]) -> Path:
         """Write ``results.parquet`` and return its path."""
@@ -160,11 +160,11 @@ def row_of(job: Job, source: str, seconds: float, **outcome: Any) -> Row:
     return {**about, **job.varied, "status": DONE, "error": "", **outcome}
 
 
-def _parquet(rows: Sequence[Row]) -> bytes:
+def _table(rows: Sequence[Row]) -> pa.Table:
     import pyarrow as pa
 
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    return _bytes(pa.table({name: [row.get(name) for row in rows] for name in columns}))
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return pa.table({name: [row.get(name) for row in rows] for name in columns})
 
 
 def _bytes(table: pa.Table) -> bytes:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import typing
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from featavg import checks
 from featavg.errors import InputError
-from featavg.lab.experiment import plain_type
+from featavg.lab.parameters import plain_types
 
 Value = float | int | str | bool
 
@@ -40,8 +38,7 @@ class Kinds:
     """The types of the parameters of an experiment."""
 
     def __init__(self, parameters: Any) -> None:
-        hints = typing.get_type_hints(type(parameters))
-        self._kinds = {item.name: plain_type(hints[item.name]) for item in fields(parameters)}
+        self._kinds = plain_types(type(parameters))
 
     def check_name(self, name: str) -> None:
         """Refuse what is not a parameter."""
