@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,10 @@ SCALES = ("linear", "log")
 HOLDS, VIOLATED, NOT_STATED = "holds", "violated", "not stated at this scale"
 """The verdicts on a claim."""
 
+MOST_CELLS = 4096
+"""The most entries of a matrix that a page shows."""
+
+_MOST_PANELS, _MOST_LINES, _MOST_FRAMES, _MOST_CLAIMS = 16, 40, 60, 1000
 _DIGITS = 6
 
 
@@ -34,13 +38,18 @@ def _one_of(options: Sequence[str], default: str) -> Any:
     return field(default=default, metadata={"options": tuple(options)})
 
 
+def _at_most(most: int, default: Any = MISSING) -> Any:
+    """Declare a list of limited length, which `read_views` checks."""
+    return field(default=default, metadata={"most": most})
+
+
 @dataclass(frozen=True)
 class Matrix:
     """One heat map: `mean` and `std` over seeds, indexed by frame, row and column."""
 
     title: str
-    mean: list[list[list[Number]]]
-    std: list[list[list[Number]]] | None = None
+    mean: Sequence[list[list[Number]]] = _at_most(_MOST_FRAMES)
+    std: Sequence[list[list[Number]]] | None = _at_most(_MOST_FRAMES, None)
 
     @classmethod
     def over_seeds(cls, title: str, matrices: ArrayLike) -> Matrix:
@@ -72,13 +81,13 @@ class HeatMaps:
     rows: str
     columns: str
     value: str
-    panels: Sequence[Matrix]
+    panels: Sequence[Matrix] = _at_most(_MOST_PANELS)
     low: float = 0.0
     high: float = 1.0
     frame: str = ""
-    frames: Sequence[str] = ("",)
-    row_names: Sequence[str] = ()
-    column_names: Sequence[str] = ()
+    frames: Sequence[str] = _at_most(_MOST_FRAMES, ("",))
+    row_names: Sequence[str] = _at_most(MOST_CELLS, ())
+    column_names: Sequence[str] = _at_most(MOST_CELLS, ())
     note: str = ""
     kind: str = field(default="heat-maps", init=False)
 
@@ -127,8 +136,8 @@ class Panel:
 
     title: str
     y: str
-    lines: Sequence[Line]
-    marks: Sequence[Mark] = ()
+    lines: Sequence[Line] = _at_most(_MOST_LINES)
+    marks: Sequence[Mark] = _at_most(_MOST_LINES, ())
     y_scale: str = _one_of(SCALES, "linear")
 
 
@@ -146,7 +155,7 @@ class Curves:
 
     title: str
     x: str
-    panels: Sequence[Panel]
+    panels: Sequence[Panel] = _at_most(_MOST_PANELS)
     x_scale: str = _one_of(SCALES, "linear")
     start: Number = None
     note: str = ""
@@ -176,7 +185,7 @@ class Claims:
     """A ledger of claims, to be filtered and sorted."""
 
     title: str
-    claims: Sequence[ClaimRow]
+    claims: Sequence[ClaimRow] = _at_most(_MOST_CLAIMS)
     note: str = ""
     kind: str = field(default="claims", init=False)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
-from featavg.apps.report.saved import SavedRun, setting_name
-from featavg.lab import registry
+from featavg.apps.report.saved import QUICK, SavedRun
 from featavg.lab.experiment import Experiment
+from featavg.reading import Scalar
 
 
 def command(run: SavedRun) -> str | None:
@@ -17,11 +18,11 @@ def command(run: SavedRun) -> str | None:
     Only parameters that differ from the defaults are named. A parameter that this version does
     not have, or of another type, has no flag; neither has a text with control characters.
     """
-    experiment = registry.experiments().get(run.experiment)
+    experiment = run.experiment
     if experiment is None:
         return None
-    quick = setting_name(run) == "quick"
-    flags = ["--quick"] if quick else _flags(experiment, run.parameters)
+    quick = run.setting == QUICK
+    flags = ["--quick"] if quick else _flags(experiment, run.summary.parameters)
     if flags is None:
         return None
     if len(run.seeds) != experiment.usual_seeds(quick):
@@ -29,8 +30,8 @@ def command(run: SavedRun) -> str | None:
     return shlex.join(["featavg", "run", experiment.id, *flags])
 
 
-def _flags(experiment: Experiment, parameters: Any) -> list[str] | None:
-    usual = {f.name: getattr(experiment.parameters, f.name) for f in fields(experiment.parameters)}
+def _flags(experiment: Experiment, parameters: Mapping[str, Scalar]) -> list[str] | None:
+    usual = asdict(experiment.parameters)
     if set(parameters) != set(usual):
         return None
     flags = []

@@ -9,8 +9,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from featavg.apps.report.saved import Row, Scalar
+from featavg.apps.report.saved import Row
 from featavg.plot.views import HOLDS, NOT_STATED, VIOLATED, ClaimRow, Claims
+from featavg.reading import Scalar
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _DECADES = 6  # how far the bar of a claim reaches to each side
