@@ -68,7 +68,7 @@ def _read(hint: Any, name: str, value: Any, most: int | None = None) -> Any:
     if hint is int:
         return _count(name, value, most or _LARGEST_COUNT)
     if is_dataclass(hint):
-        return read_as(hint, f"a {hint.__name__}", value)  # type: ignore[arg-type]
+        return read_as(hint, f"a {hint.__name__}", value)  # type: ignore[arg-type,union-attr]
     kinds = [option for option in get_args(hint) if option is not types.NoneType]
     if get_origin(hint) is types.UnionType:  # of None and one other
         return None if value is None else _read(kinds[0], name, value, most)

@@ -2,7 +2,8 @@
 
 An experiment declares in `views` what there is to see: matrices, curves, claims. `draw` makes the
 figure of them and the report a page on which a reader can move sliders; both know these three
-kinds and no experiment by name. `read_views` reads them back.
+kinds and no experiment by name. `parsed` reads them back, checked field by field, because a run
+folder may come from anywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from featavg import checks
 from featavg.arrays import FloatArray
+from featavg.errors import InputError
+from featavg.reading import entries, mapping, read_as
 
 Number = float | None
 """A number, or None where there is none to show."""
@@ -26,20 +30,18 @@ SCALES = ("linear", "log")
 HOLDS, VIOLATED, NOT_STATED = "holds", "violated", "not stated at this scale"
 """The verdicts on a claim."""
 
-MOST_CELLS = 4096
-"""The most entries of a matrix that a page shows."""
-
-_MOST_PANELS, _MOST_LINES, _MOST_FRAMES, _MOST_CLAIMS = 16, 40, 60, 1000
+_MOST_CELLS = 4096
+_MOST_VIEWS, _MOST_PANELS, _MOST_LINES, _MOST_FRAMES, _MOST_CLAIMS = 12, 16, 40, 60, 1000
 _DIGITS = 6
 
 
 def _one_of(options: Sequence[str], default: str) -> Any:
-    """Declare a field with some options, which `read_views` checks."""
+    """Declare a field with some options, which `parsed` checks."""
     return field(default=default, metadata={"options": tuple(options)})
 
 
 def _at_most(most: int, default: Any = MISSING) -> Any:
-    """Declare a list of limited length, which `read_views` checks."""
+    """Declare a list of limited length, which `parsed` checks."""
     return field(default=default, metadata={"most": most})
 
 
@@ -86,8 +88,8 @@ class HeatMaps:
     high: float = 1.0
     frame: str = ""
     frames: Sequence[str] = _at_most(_MOST_FRAMES, ("",))
-    row_names: Sequence[str] = _at_most(MOST_CELLS, ())
-    column_names: Sequence[str] = _at_most(MOST_CELLS, ())
+    row_names: Sequence[str] = _at_most(_MOST_CELLS, ())
+    column_names: Sequence[str] = _at_most(_MOST_CELLS, ())
     note: str = ""
     kind: str = field(default="heat-maps", init=False)
 
@@ -212,3 +214,57 @@ def _nested(values: FloatArray) -> Any:
         return [_nested(value) for value in values]
     number = float(values)
     return float(f"{number:.{_DIGITS}g}") if math.isfinite(number) else None
+
+
+_KINDS: dict[str, type[View]] = {"heat-maps": HeatMaps, "curves": Curves, "claims": Claims}
+
+
+def parsed(data: Any) -> list[View]:
+    """Return the views that plain data describe, or refuse data that describe none.
+
+    Raises
+    ------
+    InputError
+        Where a field is missing, of another type, or larger than a page can show.
+    """
+    return [_view(item) for item in entries("views", data, _MOST_VIEWS)]
+
+
+def _view(data: Any) -> View:
+    kind = checks.choice("kind", str(mapping("a view", data).get("kind"))[:40], _KINDS)
+    view = read_as(_KINDS[kind], "a view", data)
+    if isinstance(view, HeatMaps):
+        _check_matrices(view)
+    elif isinstance(view, Curves):
+        for panel in view.panels:
+            for line in panel.lines:
+                _check_lengths(line)
+    return view
+
+
+def _check_lengths(line: Line) -> None:
+    if not len(line.x) == len(line.mean) == len(line.mean if line.std is None else line.std):
+        raise InputError(
+            f"x, mean and std must be equally long; got {len(line.x)} and {len(line.mean)}."
+        )
+
+
+def _check_matrices(view: HeatMaps) -> None:
+    if not view.low < view.high:
+        raise InputError(f"low must be less than high; got {view.low} and {view.high}.")
+    for panel in view.panels:
+        kinds = [panel.mean] if panel.std is None else [panel.mean, panel.std]
+        matrices = [matrix for kind in kinds for matrix in kind]
+        shapes = {(len(matrix), len(row)) for matrix in matrices for row in matrix}
+        frames = {len(kind) for kind in kinds}
+        if (
+            frames != {len(view.frames)}
+            or not all(matrices)
+            or len(shapes) != 1
+            or math.prod(*shapes) > _MOST_CELLS
+        ):
+            raise InputError(
+                f"mean and std must have a matrix of one shape, of at most {_MOST_CELLS} entries, "
+                f"for each of {len(view.frames)} frames; got {len(matrices)} of {len(shapes)} "
+                "shapes."
+            )

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from featavg import datasets
-from featavg.apps.cli.running import print_json
 from featavg.apps.cli.tables import data_table
-from featavg.apps.cli.terminal import BAD_INPUT, INTERRUPTED, OK, Parser, Terminal
+from featavg.apps.cli.terminal import BAD_INPUT, INTERRUPTED, OK, Parser, Terminal, print_json
 from featavg.checks import choice
 from featavg.errors import InputError
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     data = commands.add_parser(
         "data",
@@ -24,7 +23,6 @@ def add_parser(commands: Any) -> None:
         description="Get the image data sets that the vision experiments read.",
         epilog="Start with 'featavg data list'.",
     )
-    data.set_defaults(command=run)
     actions = data.add_subparsers(title="actions", metavar="ACTION", parser_class=Parser)
     actions.required = True
     names = ", ".join(datasets.CATALOGUE)
@@ -61,13 +59,7 @@ def add_parser(commands: Any) -> None:
                 "(default: $FEATAVG_DATA)"
             ),
         )
-        parser.set_defaults(action=action)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Get or list data sets."""
-    code: int = options.action(options)
-    return code
+        parser.set_defaults(command=action)
 
 
 def _get(options: argparse.Namespace) -> int:

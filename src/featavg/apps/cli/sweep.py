@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from featavg import checks
-from featavg.apps.cli.running import print_json
-from featavg.apps.cli.terminal import NOT_REPRODUCED, OK
+from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, print_json
 from featavg.errors import InputError
 from featavg.lab import registry
 from featavg.lab.sweeps import Design, Store, SweepExperiment, sweep
@@ -32,7 +31,7 @@ _EXAMPLES = (
 )
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "sweep",

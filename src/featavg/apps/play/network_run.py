@@ -122,7 +122,9 @@ class NetworkRun:
         search = self._radius_search()
         # along the averaged direction, decoupled features fall behind at sqrt(d k) / 2
         longest = 0.7 * self.settings.predicted[1] * math.sqrt(2 * self.settings.clusters)
-        return slice_through(search.net, self.test, point, search.radii(point), longest)
+        return slice_through(
+            search.net, self.test, point, search.compute(point, point + 1), longest
+        )
 
     def _radius_search(self) -> _RadiusSearch:
         """Return the search for the radii at the present position."""
@@ -157,22 +159,13 @@ class _RadiusSearch:
         first = int(np.clip(10_000 // len(self.net.weights) ** 2, 8, len(self._test)))
         more = max(4, int(seconds * done / self._spent)) if done else first
         start = time.monotonic()
-        self._parts.append(self._compute(done, done + more))
+        self._parts.append(self.compute(done, done + more))
         self._spent += time.monotonic() - start
 
-    def _compute(self, first: int, end: int) -> Radii:
+    def compute(self, first: int, end: int) -> Radii:
+        """Return the radii of some points."""
         x, y = self._test.x[first:end], self._test.y[first:end]
         return exact_radii(self.net, x, y, max_nodes=_MAX_NODES, jobs=1)
-
-    def radii(self, point: int) -> Radii:
-        """Return the radius of one point, computed now unless it is known."""
-        first = 0
-        for part in self._parts:
-            if point < first + len(part):
-                own = slice(point - first, point - first + 1)
-                return Radii(part.lower[own], part.upper[own], part.perturbations[own])
-            first += len(part)
-        return self._compute(point, point + 1)
 
     def summary(self) -> dict[str, Any]:
         """Return the known radii as plain numbers; infinity is None."""

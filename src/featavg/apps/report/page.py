@@ -16,7 +16,6 @@ from featavg import __version__
 from featavg.apps import html
 from featavg.apps.report import wording
 from featavg.apps.report.images import Image, smallest_image
-from featavg.apps.report.rerun import command
 from featavg.apps.report.saved import PAPER, SavedRun, Unreadable, find_runs
 from featavg.errors import InputError
 from featavg.files import is_file, write_atomically
@@ -133,7 +132,6 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
         "paper": "an experiment of another version" if experiment is None else experiment.paper,
         "which": run.setting or _some(differences),  # in lists, where an experiment can occur often
         "differences": differences,
-        "command": command(run),
         "outdated": experiment is not None and source != experiment.source,
         "links": [(name, _address(run.folder / name, beside)) for name in files],
         "image": image,

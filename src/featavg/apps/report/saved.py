@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,8 +13,7 @@ from featavg.errors import InputError
 from featavg.files import DamagedError, is_file, read_json, subfolders
 from featavg.lab import registry
 from featavg.lab.experiment import Experiment, run_key
-from featavg.plot.read_views import parsed
-from featavg.plot.views import View
+from featavg.plot.views import View, parsed
 from featavg.reading import LONGEST_TEXT, Scalar, read_as
 
 # Far above what a run leaves behind.
@@ -105,6 +105,23 @@ class SavedRun:
                 if self.experiment.describe(usual)["parameters"] == self.summary.parameters:
                     return _SETTINGS[name]
         return ""
+
+    @property
+    def command(self) -> str | None:
+        """The command line that repeats the run, or None if no flags of this version do.
+
+        Only parameters that differ from the defaults are named. A parameter that this version does
+        not have, or of another type, has no flag; neither has a text with control characters.
+        """
+        experiment, quick = self.experiment, self.setting == QUICK
+        if experiment is None:
+            return None
+        flags = ["--quick"] if quick else _flags(experiment, self.summary.parameters)
+        if flags is None:
+            return None
+        if len(self.seeds) != experiment.usual_seeds(quick):
+            flags += ["--seeds", str(len(self.seeds))]
+        return shlex.join(["featavg", "run", experiment.id, *flags])
 
     @property
     def holds(self) -> bool:
@@ -207,3 +224,30 @@ def _seed(folder: Path, seed: int, run: Provenance) -> SavedSeed:
     except InputError as error:
         return SavedSeed(seed, remark=_reason(error))
     return SavedSeed(seed, own.seconds, {} if own.versions == run.versions else own.versions)
+
+
+def _flags(experiment: Experiment, parameters: Mapping[str, Scalar]) -> list[str] | None:
+    usual = asdict(experiment.parameters)
+    if set(parameters) != set(usual):
+        return None
+    flags = []
+    for name, value in parameters.items():
+        default = usual[name]
+        if value == default and type(value) is type(default):
+            continue
+        flag = name.replace("_", "-")
+        if isinstance(value, bool) and isinstance(default, bool):
+            flags.append(f"--{flag}" if value else f"--no-{flag}")
+        elif _has_a_flag(value, default):
+            flags.append(f"--{flag}={value}")  # with =, so that -1 is no flag
+        else:
+            return None
+    return flags
+
+
+def _has_a_flag(value: Any, default: Any) -> bool:
+    if isinstance(value, bool) or value is None:
+        return False
+    if isinstance(value, str):
+        return value.isprintable() and isinstance(default, str | None)
+    return not isinstance(default, str)
