@@ -1,14 +1,13 @@
 """Read plain data from JSON into dataclasses, every field checked against its annotation.
 
-The metadata of a field may limit it: `options` are the texts that it may be, `most` is the largest
-number of entries, or the largest value of a count.
+`one_of` and `at_most` declare fields with limits.
 """
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, field, fields, is_dataclass
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from featavg import checks
@@ -21,6 +20,16 @@ T = TypeVar("T")
 _MOST_ENTRIES, _LARGEST_COUNT, _LARGEST = 2000, 10**9, 1e308
 
 
+def one_of(options: Sequence[str], default: str) -> Any:
+    """Declare a field that is one of some texts."""
+    return field(default=default, metadata={"options": tuple(options)})
+
+
+def at_most(most: int, default: Any = MISSING) -> Any:
+    """Declare a list with at most so many entries, or a count of at most so many."""
+    return field(default=default, metadata={"most": most})
+
+
 def read_as(kind: type[T], name: str, data: Any) -> T:
     """Return plain data as an object of a dataclass, or refuse data that do not fit.
 
@@ -31,16 +40,16 @@ def read_as(kind: type[T], name: str, data: Any) -> T:
     InputError
         If a field is missing, has another type, or is too large.
     """
-    item, hints = mapping(name, data), get_type_hints(kind)
+    given, hints = mapping(name, data), get_type_hints(kind)
     values = {}
-    for field in fields(kind):  # type: ignore[arg-type]
-        if not field.init or (field.name not in item and field.default is not MISSING):
+    for one in fields(kind):  # type: ignore[arg-type]
+        if not one.init or (one.name not in given and one.default is not MISSING):
             continue
-        value, limits = item.get(field.name), field.metadata
+        value, limits = given.get(one.name), one.metadata
         if "options" in limits:
-            values[field.name] = checks.choice(field.name, str(value)[:40], limits["options"])
+            values[one.name] = checks.choice(one.name, str(value)[:40], limits["options"])
         else:
-            values[field.name] = _read(hints[field.name], field.name, value, limits.get("most"))
+            values[one.name] = _read(hints[one.name], one.name, value, limits.get("most"))
     return kind(**values)
 
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg import checks
-from featavg.arrays import FloatArray
 from featavg.errors import InputError
-from featavg.reading import entries, mapping, read_as
+from featavg.reading import at_most, entries, mapping, one_of, read_as
 
 Number = float | None
 """A number, or None where there is none to show."""
@@ -32,17 +31,6 @@ HOLDS, VIOLATED, NOT_STATED = "holds", "violated", "not stated at this scale"
 
 _MOST_CELLS = 4096
 _MOST_VIEWS, _MOST_PANELS, _MOST_LINES, _MOST_FRAMES, _MOST_CLAIMS = 12, 16, 40, 60, 1000
-_DIGITS = 6
-
-
-def _one_of(options: Sequence[str], default: str) -> Any:
-    """Declare a field with some options, which `parsed` checks."""
-    return field(default=default, metadata={"options": tuple(options)})
-
-
-def _at_most(most: int, default: Any = MISSING) -> Any:
-    """Declare a list of limited length, which `parsed` checks."""
-    return field(default=default, metadata={"most": most})
 
 
 @dataclass(frozen=True)
@@ -50,15 +38,15 @@ class Matrix:
     """One heat map: `mean` and `std` over seeds, indexed by frame, row and column."""
 
     title: str
-    mean: Sequence[list[list[Number]]] = _at_most(_MOST_FRAMES)
-    std: Sequence[list[list[Number]]] | None = _at_most(_MOST_FRAMES, None)
+    mean: Sequence[list[list[Number]]] = at_most(_MOST_FRAMES)
+    std: Sequence[list[list[Number]]] | None = at_most(_MOST_FRAMES, None)
 
     @classmethod
     def over_seeds(cls, title: str, matrices: ArrayLike) -> Matrix:
         """Summarise matrices of the shape (seeds, frames, rows, columns)."""
         stacked = np.asarray(matrices, dtype=np.float64)
-        std = _nested(stacked.std(axis=0, ddof=1)) if len(stacked) > 1 else None
-        return cls(title, _nested(stacked.mean(axis=0)), std)
+        std = rounded(stacked.std(axis=0, ddof=1)) if len(stacked) > 1 else None
+        return cls(title, rounded(stacked.mean(axis=0)), std)
 
 
 @dataclass(frozen=True)
@@ -83,13 +71,13 @@ class HeatMaps:
     rows: str
     columns: str
     value: str
-    panels: Sequence[Matrix] = _at_most(_MOST_PANELS)
+    panels: Sequence[Matrix] = at_most(_MOST_PANELS)
     low: float = 0.0
     high: float = 1.0
     frame: str = ""
-    frames: Sequence[str] = _at_most(_MOST_FRAMES, ("",))
-    row_names: Sequence[str] = _at_most(_MOST_CELLS, ())
-    column_names: Sequence[str] = _at_most(_MOST_CELLS, ())
+    frames: Sequence[str] = at_most(_MOST_FRAMES, ("",))
+    row_names: Sequence[str] = at_most(_MOST_CELLS, ())
+    column_names: Sequence[str] = at_most(_MOST_CELLS, ())
     note: str = ""
     kind: str = field(default="heat-maps", init=False)
 
@@ -105,8 +93,8 @@ class Line:
     x: list[Number]
     mean: list[Number]
     std: list[Number] | None = None
-    role: str = _one_of(ROLES, "coarse")
-    dash: str = _one_of(DASHES, "solid")
+    role: str = one_of(ROLES, "coarse")
+    dash: str = one_of(DASHES, "solid")
 
     @classmethod
     def over_seeds(
@@ -118,9 +106,8 @@ class Line:
         at = at.mean(axis=0) if at.ndim == 2 else at
         with np.errstate(invalid="ignore"):  # infinite values become gaps
             mean, std = y.mean(axis=0), (y.std(axis=0, ddof=1) if len(y) > 1 else None)
-        return cls(
-            label, _nested(at), _nested(mean), None if std is None else _nested(std), role, dash
-        )
+        band = None if std is None else rounded(std)
+        return cls(label, rounded(at), rounded(mean), band, role, dash)
 
 
 @dataclass(frozen=True)
@@ -129,7 +116,7 @@ class Mark:
 
     label: str
     at: float
-    axis: str = _one_of(("x", "y"), "x")
+    axis: str = one_of(("x", "y"), "x")
 
 
 @dataclass(frozen=True)
@@ -138,9 +125,9 @@ class Panel:
 
     title: str
     y: str
-    lines: Sequence[Line] = _at_most(_MOST_LINES)
-    marks: Sequence[Mark] = _at_most(_MOST_LINES, ())
-    y_scale: str = _one_of(SCALES, "linear")
+    lines: Sequence[Line] = at_most(_MOST_LINES)
+    marks: Sequence[Mark] = at_most(_MOST_LINES, ())
+    y_scale: str = one_of(SCALES, "linear")
 
 
 @dataclass(frozen=True)
@@ -157,8 +144,8 @@ class Curves:
 
     title: str
     x: str
-    panels: Sequence[Panel] = _at_most(_MOST_PANELS)
-    x_scale: str = _one_of(SCALES, "linear")
+    panels: Sequence[Panel] = at_most(_MOST_PANELS)
+    x_scale: str = one_of(SCALES, "linear")
     start: Number = None
     note: str = ""
     kind: str = field(default="curves", init=False)
@@ -187,7 +174,7 @@ class Claims:
     """A ledger of claims, to be filtered and sorted."""
 
     title: str
-    claims: Sequence[ClaimRow] = _at_most(_MOST_CLAIMS)
+    claims: Sequence[ClaimRow] = at_most(_MOST_CLAIMS)
     note: str = ""
     kind: str = field(default="claims", init=False)
 
@@ -208,12 +195,18 @@ def plain(views: Sequence[View]) -> list[dict[str, Any]]:
     return [asdict(view) for view in views]
 
 
-def _nested(values: FloatArray) -> Any:
-    """Return an array as lists of few digits, with None for what is not finite."""
-    if values.ndim > 0:
-        return [_nested(value) for value in values]
-    number = float(values)
-    return float(f"{number:.{_DIGITS}g}") if math.isfinite(number) else None
+def rounded(values: ArrayLike, digits: int = 6) -> Any:
+    """Return numbers for JSON: `digits` significant digits, and None for NaN and infinity.
+
+    Examples
+    --------
+    >>> rounded(np.array([1.23456, np.nan, 1234567.0]), 3)
+    [1.23, None, 1230000.0]
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim:
+        return [rounded(value, digits) for value in array]
+    return float(f"{float(array):.{digits}g}") if np.isfinite(array) else None
 
 
 _KINDS: dict[str, type[View]] = {"heat-maps": HeatMaps, "curves": Curves, "claims": Claims}

@@ -59,7 +59,7 @@ KNOBS = {
     "positive": Knob("split", "|J₊|", 1, 29, "How many of the clusters are on the positive side."),
     "steps": Knob("training steps", "T", 1, 1e30, "Above 2000 they are fast-forwarded.", log=True),
     "fine_width": Knob("neurons per class", "h", 1, 4, "With fine labels.", extra=True),
-    "bias_scale": Knob("initial biases", "σ_b", 1e-15, 1, "Unless set, as σ_w.", True, extra=True),
+    "bias_scale": Knob("initial biases", "σ_b", 1e-15, 1, "As σ_w unless set.", True, extra=True),
     "seed": Knob("seed", "s", 0, 10**6, "Another seed, another draw.", extra=True),
 }
 """The sliders by the setting they change, in the order of the page."""

@@ -20,6 +20,7 @@ from featavg.apps.report.saved import PAPER, SavedRun, Unreadable, find_runs
 from featavg.errors import InputError
 from featavg.files import is_file, write_atomically
 from featavg.plot.views import Claims, View, plain
+from featavg.reading import Scalar
 
 LARGEST_PAGE = 10_000_000
 """A page has at most so many bytes; figures that do not fit are linked to."""
@@ -152,10 +153,14 @@ def _differences(run: SavedRun) -> list[str]:
         return []
     usual = asdict(run.experiment.parameters)
     return [
-        f"{name} = {wording.parameter(value)}"
+        f"{name} = {_value(value)}"
         for name, value in run.summary.parameters.items()
         if name not in usual or usual[name] != value
     ]
+
+
+def _value(value: Scalar) -> str:
+    return "not given" if value is None else str(value)
 
 
 def _parameters(run: SavedRun) -> list[tuple[str, str, str]]:
@@ -163,7 +168,7 @@ def _parameters(run: SavedRun) -> list[tuple[str, str, str]]:
     known = () if run.experiment is None else fields(run.experiment.parameters)
     help_of = {field.name: field.metadata.get("help", "") for field in known}
     return [
-        (name, wording.parameter(value), help_of.get(name, ""))
+        (name, _value(value), help_of.get(name, ""))
         for name, value in run.summary.parameters.items()
     ]
 

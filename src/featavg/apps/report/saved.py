@@ -14,16 +14,12 @@ from featavg.files import DamagedError, is_file, read_json, subfolders
 from featavg.lab import registry
 from featavg.lab.experiment import Experiment, run_key
 from featavg.plot.views import View, parsed
-from featavg.reading import LONGEST_TEXT, Scalar, read_as
+from featavg.reading import LONGEST_TEXT, Scalar, at_most, read_as
 
 # Far above what a run leaves behind.
 _MOST_JSON, _MOST_VIEWS, _MOST_RUNS = 1_000_000, 4_000_000, 300
 _EXPERIMENT, _KEY = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}"), re.compile(r"[0-9a-f]{12}")
 T = TypeVar("T")
-
-
-def _at_most(most: int) -> Any:
-    return field(metadata={"most": most})
 
 
 @dataclass(frozen=True)
@@ -50,15 +46,15 @@ class Description:
     """The content of ``parameters.json``: what identifies a run."""
 
     experiment: str
-    parameters: Mapping[str, Scalar] = _at_most(100)
+    parameters: Mapping[str, Scalar] = at_most(100)
 
 
 @dataclass(frozen=True)
 class Summary(Description):
     """The content of ``summary.json``."""
 
-    seeds: int = _at_most(1000)
-    expectations: Sequence[Row] = _at_most(300)
+    seeds: int = at_most(1000)
+    expectations: Sequence[Row] = at_most(300)
     conclusion: str = ""
 
 
