@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -247,9 +248,7 @@ def _legend_columns(columns: int) -> int:
 def _note(view: View) -> str:
     if not isinstance(view, Claims):
         return view.note
-    counts = dict.fromkeys(_VERDICTS, 0)
-    for row in view.claims:
-        counts[row.verdict] += 1
+    counts = Counter(row.verdict for row in view.claims)
     return (
         f"{view.title}: {counts[HOLDS]} hold (blue), {counts[VIOLATED]} are violated (orange), "
         f"{counts[NOT_STATED]} are {NOT_STATED} (grey)."

@@ -94,14 +94,13 @@ def theory(options: argparse.Namespace) -> int:
     entries = ledger.entries(finished.results)
     if options.json:
         print_json({**finished.summary(), "claims": [entry.summary() for entry in entries]})
-        return _exit_code([finished])
-    terminal = Terminal()
-    terminal.print(tables.ledger_table(entries))
-    terminal.print(
-        "† no constant given, or garbled: results.csv says how it was read. Violated claims are a "
-        "result; the expectation below is that no identity of gradient descent fails."
-    )
-    _print_runs([finished])
+    else:
+        Terminal().print(
+            tables.ledger_table(entries),
+            "† no constant given, or garbled: results.csv says how it was read. Violated claims "
+            "are a result; the expectation below is that no identity of gradient descent fails.",
+        )
+        _print_runs([finished])
     return _exit_code([finished])
 
 

@@ -26,11 +26,6 @@ _GRID = 61
 _RULER = 4001  # lengths at which the averaged direction is tried
 
 
-def _decimals(values: FloatArray) -> Any:
-    """Return numbers from -1 to 1 with three decimals."""
-    return np.round(np.asarray(values, dtype=np.float64), 3).tolist()
-
-
 def snapshot(moment: Trajectory, test: Sample) -> dict[str, Any]:
     r"""Return the state of a network at the last recorded time.
 
@@ -44,7 +39,7 @@ def snapshot(moment: Trajectory, test: Sample) -> dict[str, Any]:
     return {
         "steps": float(moment.steps[-1]),
         "log_time": rounded(moment.log_times[-1], 6),
-        "cosines": _decimals(alignment(net, sample.centers)),
+        "cosines": np.round(alignment(net, sample.centers).astype(float), 3).tolist(),
         "index": rounded(averaging_index(net, sample), 4),
         "neuron_index": rounded(averaging_index_per_neuron(net, sample), 3),
         "lambda": [rounded(row, 4) for row in coefficients[shown]],

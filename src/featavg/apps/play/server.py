@@ -109,12 +109,10 @@ class _Guard:
 
     def _is_ours(self, host: str) -> bool:
         name = re.sub(r":\d+$", "", host).strip("[]").lower()
-        if name in self._names:
-            return True
         try:
             ipaddress.ip_address(name)  # an address needs no name resolution
         except ValueError:
-            return False
+            return name in self._names
         return True
 
 

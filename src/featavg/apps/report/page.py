@@ -20,7 +20,6 @@ from featavg.apps.report.saved import PAPER, SavedRun, Unreadable, find_runs
 from featavg.errors import InputError
 from featavg.files import is_file, write_atomically
 from featavg.plot.views import Claims, View, plain
-from featavg.reading import Scalar
 
 LARGEST_PAGE = 10_000_000
 """A page has at most so many bytes; figures that do not fit are linked to."""
@@ -123,7 +122,9 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
         if not isinstance(view, Claims):
             views.append({"index": len(drawn), "title": view.title})
             drawn.append(view)
-    differences = [] if run.setting == PAPER else _differences(run)
+    parameters, differences = _parameters(run), []
+    if experiment is not None and run.setting != PAPER:
+        differences = [f"{name} = {value}" for name, value, _, usual in parameters if not usual]
     files = [name for name in _FILES if is_file(run.folder / name)]
     source = run.provenance.versions.get("source")
     return {
@@ -139,7 +140,7 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
         "has_figure": any(name.startswith("figure.") for name in files),
         "drawn": views,
         "claims": [view for view in run.views if isinstance(view, Claims)],
-        "parameters": _parameters(run),
+        "parameters": parameters,
     }
 
 
@@ -148,27 +149,17 @@ def _some(differences: list[str]) -> str:
     return ", ".join([*differences[:_LISTED], *(["…"] if len(differences) > _LISTED else [])])
 
 
-def _differences(run: SavedRun) -> list[str]:
-    if run.experiment is None:
-        return []
-    usual = asdict(run.experiment.parameters)
+def _parameters(run: SavedRun) -> list[tuple[str, str, str, bool]]:
+    """Return of every parameter its name, value and meaning, and whether it has its default."""
+    known = {} if run.experiment is None else {f.name: f for f in fields(run.experiment.parameters)}
+    usual = {} if run.experiment is None else asdict(run.experiment.parameters)
     return [
-        f"{name} = {_value(value)}"
-        for name, value in run.summary.parameters.items()
-        if name not in usual or usual[name] != value
-    ]
-
-
-def _value(value: Scalar) -> str:
-    return "not given" if value is None else str(value)
-
-
-def _parameters(run: SavedRun) -> list[tuple[str, str, str]]:
-    """Return name, value and meaning of every parameter."""
-    known = () if run.experiment is None else fields(run.experiment.parameters)
-    help_of = {field.name: field.metadata.get("help", "") for field in known}
-    return [
-        (name, _value(value), help_of.get(name, ""))
+        (
+            name,
+            "not given" if value is None else str(value),
+            known[name].metadata.get("help", "") if name in known else "",
+            name in usual and usual[name] == value,
+        )
         for name, value in run.summary.parameters.items()
     ]
 
