@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
@@ -156,25 +156,23 @@ def finite(name: str, array: FloatArray) -> None:
 def signs(name: str, value: ArrayLike, *, length: int) -> IntArray:
     """Return `value` as labels in {-1, +1}, one for each of `length` points."""
     array = numbers(name, value)
-    if array.shape != (length,):
-        raise InputError(
-            f"{name} must hold one label for each of the {length} points; "
-            f"got the shape {array.shape}."
-        )
+    _one_for_each(name, "label", array, length)
     if not np.isin(array, (-1, 1)).all():
         odd = array[~np.isin(array, (-1, 1))][0]
         raise InputError(f"{name} must hold labels in {{-1, +1}}; got {odd:g}.")
     return array.astype(np.int64)
 
 
+def _one_for_each(name: str, entry: str, array: NDArray[Any], points: int) -> None:
+    if array.shape != (points,):
+        rule = f"must hold one {entry} for each of the {points} points"
+        raise InputError(f"{name} {rule}; got the shape {array.shape}.")
+
+
 def indices(name: str, value: ArrayLike, *, length: int, below: int) -> IntArray:
     """Return `value` as whole numbers from 0 to `below` - 1, one for each point."""
     array = np.asarray(value)
-    if array.shape != (length,):
-        raise InputError(
-            f"{name} must hold one number for each of the {length} points; "
-            f"got the shape {array.shape}."
-        )
+    _one_for_each(name, "number", array, length)
     if not np.issubdtype(array.dtype, np.integer) or array.min() < 0 or array.max() >= below:
         raise InputError(f"{name} must hold whole numbers from 0 to {below - 1}.")
     return array.astype(np.int64)

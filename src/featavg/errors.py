@@ -12,10 +12,10 @@ _OPTIONAL = {
     "efficientnet_lite_pytorch": ("efficientnet_lite_pytorch", "'featavg[vision]'"),
     "lightning_fabric": ("Lightning Fabric", "'featavg[vision]'"),
     "pyarrow": ("PyArrow", "'featavg[cluster]'"),
-    "starlette": ("Starlette", "'featavg[play]'"),
+    "starlette": ("an extra", "'featavg[play]'"),
     "torch": ("PyTorch", "'featavg[vision]'"),
     "transformers": ("transformers", "transformers"),
-    "uvicorn": ("uvicorn", "'featavg[play]'"),
+    "uvicorn": ("an extra", "'featavg[play]'"),
 }
 
 

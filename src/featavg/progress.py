@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -57,12 +56,7 @@ class ProgressReporter(AbstractContextManager["ProgressReporter"]):
             self._task = self._bar.add_task(self._label, total=self._total)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if not self._enabled:
             return
         _innermost.reset(self._token)

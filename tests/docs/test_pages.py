@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from featavg.apps.cli.experiments import parse_flags
 from featavg.apps.cli.main import build_parser
-from featavg.apps.cli.run import parse_flags
 from featavg.experiments import EXPERIMENTS
 from support import ROOT
 from support.documents import OTHERS, commands, execute, fenced

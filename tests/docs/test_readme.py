@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from featavg.apps.cli.experiments import parse_flags
 from featavg.apps.cli.main import build_parser, main
-from featavg.apps.cli.run import parse_flags
 from featavg.experiments import EXPERIMENTS
 from support import ROOT
 from support.documents import blocks, execute

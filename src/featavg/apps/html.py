@@ -14,9 +14,13 @@ from markupsafe import Markup
 _SHARED = "featavg.apps"
 
 
-def asset(package: str, name: str) -> str:
-    """Return a file from the assets of a package."""
+def _asset(package: str, name: str) -> str:
     return (files(package) / "assets" / name).read_text(encoding="utf-8")
+
+
+def data_address(kind: str, content: bytes) -> str:
+    """Return the address of a picture that holds the picture itself."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def render(
@@ -29,18 +33,8 @@ def render(
 ) -> str:
     """Return a page that needs no other file and loads nothing.
 
-    Parameters
-    ----------
-    package : str
-        Whose assets are used, beside the shared ones: the skeleton ``base.html`` and the style.
-    template : str
-        The template, which extends ``base.html``.
-    scripts : sequence of str
-        Assets of JavaScript, which the template places as ``script``.
-    filters : mapping, optional
-        Functions that the templates use.
-    **values
-        What the template shows; all text in it is escaped.
+    The template, from the assets of `package`, extends ``base.html``. It places the assets of
+    JavaScript `scripts` as ``script``, and shows `values`, all text in which is escaped.
     """
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(p, "assets") for p in (package, _SHARED)]),
@@ -50,8 +44,8 @@ def render(
         lstrip_blocks=True,
     )
     environment.filters |= filters or {}
-    style = asset(_SHARED, "page.css")
-    code = "\n".join(asset(package, name) for name in scripts)
+    style = _asset(_SHARED, "page.css")
+    code = "\n".join(_asset(package, name) for name in scripts)
     script = f'"use strict";\n(() => {{\n{code}\n}})();' if code else ""
     return environment.get_template(template).render(
         policy=_policy(style, script),
@@ -63,11 +57,9 @@ def render(
 
 def _policy(style: str, script: str) -> str:
     """Return the content security policy: our style, our script, pictures inside the page."""
-    allowed = [f"style-src {_hash(style)}"] + ([f"script-src {_hash(script)}"] if script else [])
-    return (
-        f"default-src 'none'; {'; '.join(allowed)}; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
-    )
+    scripts = f"; script-src {_hash(script)}" if script else ""
+    allowed = f"style-src {_hash(style)}{scripts}; img-src data:"
+    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
 def _hash(text: str) -> str:

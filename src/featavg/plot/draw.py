@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,18 +84,10 @@ def onto(view: View, panels: Sequence[Axes]) -> None:
         for axes, panel in zip(panels, view.panels, strict=True):
             curves(axes, view, panel)
     elif isinstance(view, HeatMaps):
+        shared = ("rows", "columns", "low", "high", "row_names", "column_names")
+        look = {name: getattr(view, name) for name in shared}
         for axes, matrix in zip(panels, view.panels, strict=True):
-            picture = heat_map(
-                axes,
-                _numbers(matrix.mean[-1]),
-                title=matrix.title,
-                rows=view.rows,
-                columns=view.columns,
-                low=view.low,
-                high=view.high,
-                row_names=view.row_names,
-                column_names=view.column_names,
-            )
+            picture = heat_map(axes, _numbers(matrix.mean[-1]), title=matrix.title, **look)
         panels[0].figure.colorbar(picture, ax=list(panels), label=view.value, shrink=0.9)
     else:
         most = -(-len(view.claims) // len(panels))
@@ -197,19 +190,12 @@ def _mark(axes: Axes, mark: Mark) -> None:
     text: dict[str, Any] = {"color": QUIET, "fontsize": 9}
     if mark.axis == "x":
         axes.axvline(mark.at, color=QUIET, linewidth=0.8)
-        place, coordinates = (mark.at, 1.02), ("data", "axes fraction")
-        axes.annotate(_math(mark.label), place, xycoords=coordinates, ha="center", **text)
+        text |= {"xy": (mark.at, 1.02), "xycoords": ("data", "axes fraction"), "ha": "center"}
     else:
         axes.axhline(mark.at, color=QUIET, linewidth=0.8)
-        axes.annotate(
-            _math(mark.label),
-            (0.99, mark.at),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="right",
-            **text,
-        )
+        text |= {"xy": (0.99, mark.at), "xycoords": ("axes fraction", "data"), "ha": "right"}
+        text |= {"xytext": (0, 3), "textcoords": "offset points"}
+    axes.annotate(_math(mark.label), **text)
 
 
 def _reach(view: Curves) -> tuple[float, float]:
@@ -262,9 +248,7 @@ def _legend_columns(columns: int) -> int:
 def _note(view: View) -> str:
     if not isinstance(view, Claims):
         return view.note
-    counts = dict.fromkeys(_VERDICTS, 0)
-    for row in view.claims:
-        counts[row.verdict] += 1
+    counts = Counter(row.verdict for row in view.claims)
     return (
         f"{view.title}: {counts[HOLDS]} hold (blue), {counts[VIOLATED]} are violated (orange), "
         f"{counts[NOT_STATED]} are {NOT_STATED} (grey)."

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import matplotlib as mpl
@@ -39,11 +38,9 @@ _STYLE: dict[str, Any] = {
 }
 
 
-@contextmanager
-def style() -> Iterator[None]:
+def style() -> AbstractContextManager[None]:
     """Draw in the house style, and leave the user's settings alone."""
-    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]
-        yield
+    return mpl.rc_context(_STYLE)  # type: ignore[arg-type]
 
 
 def new_figure(

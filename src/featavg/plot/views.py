@@ -2,7 +2,8 @@
 
 An experiment declares in `views` what there is to see: matrices, curves, claims. `draw` makes the
 figure of them and the report a page on which a reader can move sliders; both know these three
-kinds and no experiment by name. `read_views` reads them back.
+kinds and no experiment by name. `parsed` reads them back, checked field by field, because a run
+folder may come from anywhere.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featavg.arrays import FloatArray
+from featavg import checks
+from featavg.errors import InputError
+from featavg.reading import at_most, entries, mapping, one_of, read_as
 
 Number = float | None
 """A number, or None where there is none to show."""
@@ -26,12 +29,8 @@ SCALES = ("linear", "log")
 HOLDS, VIOLATED, NOT_STATED = "holds", "violated", "not stated at this scale"
 """The verdicts on a claim."""
 
-_DIGITS = 6
-
-
-def _one_of(options: Sequence[str], default: str) -> Any:
-    """Declare a field with some options, which `read_views` checks."""
-    return field(default=default, metadata={"options": tuple(options)})
+_MOST_CELLS = 4096
+_MOST_VIEWS, _MOST_PANELS, _MOST_LINES, _MOST_FRAMES, _MOST_CLAIMS = 12, 16, 40, 60, 1000
 
 
 @dataclass(frozen=True)
@@ -39,15 +38,15 @@ class Matrix:
     """One heat map: `mean` and `std` over seeds, indexed by frame, row and column."""
 
     title: str
-    mean: list[list[list[Number]]]
-    std: list[list[list[Number]]] | None = None
+    mean: Sequence[list[list[Number]]] = at_most(_MOST_FRAMES)
+    std: Sequence[list[list[Number]]] | None = at_most(_MOST_FRAMES, None)
 
     @classmethod
     def over_seeds(cls, title: str, matrices: ArrayLike) -> Matrix:
         """Summarise matrices of the shape (seeds, frames, rows, columns)."""
         stacked = np.asarray(matrices, dtype=np.float64)
-        std = _nested(stacked.std(axis=0, ddof=1)) if len(stacked) > 1 else None
-        return cls(title, _nested(stacked.mean(axis=0)), std)
+        std = rounded(stacked.std(axis=0, ddof=1)) if len(stacked) > 1 else None
+        return cls(title, rounded(stacked.mean(axis=0)), std)
 
 
 @dataclass(frozen=True)
@@ -72,13 +71,13 @@ class HeatMaps:
     rows: str
     columns: str
     value: str
-    panels: Sequence[Matrix]
+    panels: Sequence[Matrix] = at_most(_MOST_PANELS)
     low: float = 0.0
     high: float = 1.0
     frame: str = ""
-    frames: Sequence[str] = ("",)
-    row_names: Sequence[str] = ()
-    column_names: Sequence[str] = ()
+    frames: Sequence[str] = at_most(_MOST_FRAMES, ("",))
+    row_names: Sequence[str] = at_most(_MOST_CELLS, ())
+    column_names: Sequence[str] = at_most(_MOST_CELLS, ())
     note: str = ""
     kind: str = field(default="heat-maps", init=False)
 
@@ -94,8 +93,8 @@ class Line:
     x: list[Number]
     mean: list[Number]
     std: list[Number] | None = None
-    role: str = _one_of(ROLES, "coarse")
-    dash: str = _one_of(DASHES, "solid")
+    role: str = one_of(ROLES, "coarse")
+    dash: str = one_of(DASHES, "solid")
 
     @classmethod
     def over_seeds(
@@ -107,9 +106,8 @@ class Line:
         at = at.mean(axis=0) if at.ndim == 2 else at
         with np.errstate(invalid="ignore"):  # infinite values become gaps
             mean, std = y.mean(axis=0), (y.std(axis=0, ddof=1) if len(y) > 1 else None)
-        return cls(
-            label, _nested(at), _nested(mean), None if std is None else _nested(std), role, dash
-        )
+        band = None if std is None else rounded(std)
+        return cls(label, rounded(at), rounded(mean), band, role, dash)
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ class Mark:
 
     label: str
     at: float
-    axis: str = _one_of(("x", "y"), "x")
+    axis: str = one_of(("x", "y"), "x")
 
 
 @dataclass(frozen=True)
@@ -127,9 +125,9 @@ class Panel:
 
     title: str
     y: str
-    lines: Sequence[Line]
-    marks: Sequence[Mark] = ()
-    y_scale: str = _one_of(SCALES, "linear")
+    lines: Sequence[Line] = at_most(_MOST_LINES)
+    marks: Sequence[Mark] = at_most(_MOST_LINES, ())
+    y_scale: str = one_of(SCALES, "linear")
 
 
 @dataclass(frozen=True)
@@ -146,8 +144,8 @@ class Curves:
 
     title: str
     x: str
-    panels: Sequence[Panel]
-    x_scale: str = _one_of(SCALES, "linear")
+    panels: Sequence[Panel] = at_most(_MOST_PANELS)
+    x_scale: str = one_of(SCALES, "linear")
     start: Number = None
     note: str = ""
     kind: str = field(default="curves", init=False)
@@ -176,7 +174,7 @@ class Claims:
     """A ledger of claims, to be filtered and sorted."""
 
     title: str
-    claims: Sequence[ClaimRow]
+    claims: Sequence[ClaimRow] = at_most(_MOST_CLAIMS)
     note: str = ""
     kind: str = field(default="claims", init=False)
 
@@ -197,9 +195,69 @@ def plain(views: Sequence[View]) -> list[dict[str, Any]]:
     return [asdict(view) for view in views]
 
 
-def _nested(values: FloatArray) -> Any:
-    """Return an array as lists of few digits, with None for what is not finite."""
-    if values.ndim > 0:
-        return [_nested(value) for value in values]
-    number = float(values)
-    return float(f"{number:.{_DIGITS}g}") if math.isfinite(number) else None
+def rounded(values: ArrayLike, digits: int = 6) -> Any:
+    """Return numbers for JSON: `digits` significant digits, and None for NaN and infinity.
+
+    Examples
+    --------
+    >>> rounded(np.array([1.23456, np.nan, 1234567.0]), 3)
+    [1.23, None, 1230000.0]
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim:
+        return [rounded(value, digits) for value in array]
+    return float(f"{float(array):.{digits}g}") if np.isfinite(array) else None
+
+
+_KINDS: dict[str, type[View]] = {"heat-maps": HeatMaps, "curves": Curves, "claims": Claims}
+
+
+def parsed(data: Any) -> list[View]:
+    """Return the views that plain data describe, or refuse data that describe none.
+
+    Raises
+    ------
+    InputError
+        Where a field is missing, of another type, or larger than a page can show.
+    """
+    return [_view(item) for item in entries("views", data, _MOST_VIEWS)]
+
+
+def _view(data: Any) -> View:
+    kind = checks.choice("kind", str(mapping("a view", data).get("kind"))[:40], _KINDS)
+    view = read_as(_KINDS[kind], "a view", data)
+    if isinstance(view, HeatMaps):
+        _check_matrices(view)
+    elif isinstance(view, Curves):
+        for panel in view.panels:
+            for line in panel.lines:
+                _check_lengths(line)
+    return view
+
+
+def _check_lengths(line: Line) -> None:
+    if not len(line.x) == len(line.mean) == len(line.mean if line.std is None else line.std):
+        raise InputError(
+            f"x, mean and std must be equally long; got {len(line.x)} and {len(line.mean)}."
+        )
+
+
+def _check_matrices(view: HeatMaps) -> None:
+    if not view.low < view.high:
+        raise InputError(f"low must be less than high; got {view.low} and {view.high}.")
+    for panel in view.panels:
+        kinds = [panel.mean] if panel.std is None else [panel.mean, panel.std]
+        matrices = [matrix for kind in kinds for matrix in kind]
+        shapes = {(len(matrix), len(row)) for matrix in matrices for row in matrix}
+        frames = {len(kind) for kind in kinds}
+        if (
+            frames != {len(view.frames)}
+            or not all(matrices)
+            or len(shapes) != 1
+            or math.prod(*shapes) > _MOST_CELLS
+        ):
+            raise InputError(
+                f"mean and std must have a matrix of one shape, of at most {_MOST_CELLS} entries, "
+                f"for each of {len(view.frames)} frames; got {len(matrices)} of {len(shapes)} "
+                "shapes."
+            )

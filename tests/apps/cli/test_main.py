@@ -186,7 +186,7 @@ def test_interruption_says_that_work_is_kept(capsys, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("featavg.apps.cli.running.run_experiment", interrupt)
+    monkeypatch.setattr("featavg.apps.cli.experiments.run_experiment", interrupt)
     code, _, error = command(capsys, "reproduce", "--out", str(tmp_path))
     assert code == 130
     assert "the same command (without --fresh) continues" in error
@@ -220,7 +220,7 @@ def test_an_error_of_ours_is_not_passed_off_as_bad_input(tmp_path, monkeypatch):
     def broken(*_, **__):
         raise ValueError("operands could not be broadcast together")
 
-    monkeypatch.setattr("featavg.apps.cli.running.run_experiment", broken)
+    monkeypatch.setattr("featavg.apps.cli.experiments.run_experiment", broken)
     with pytest.raises(ValueError, match="broadcast"):
         main(["reproduce", "--out", str(tmp_path)])
 

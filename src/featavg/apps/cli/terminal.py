@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 
+from featavg.lab.run_folder import to_json
+
 OK, NOT_REPRODUCED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 
@@ -37,3 +39,8 @@ class Terminal(Console):
     def print_plain(self, text: str) -> None:
         """Print a line as it is: a path or a sentence, without wrapping or markup."""
         self.print(text, soft_wrap=True, highlight=False, markup=False)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON."""
+    print(to_json(value).decode(), end="")

@@ -1,4 +1,1 @@
-"""The playground: a web page on which both networks are trained step by step.
-
-`featavg play` starts it. The engine of this package computes everything that the page shows.
-"""
+"""The playground: a web page on which both networks are trained step by step."""

@@ -11,12 +11,12 @@ import threading
 import webbrowser
 from typing import Any
 
-from featavg.errors import InputError
+from featavg.errors import InputError, optional_imports
 
 DEFAULT_PORT = 8080
 
 
-def add_parser(commands: Any) -> None:
+def add_parsers(commands: Any) -> None:
     """Add `play` to the commands."""
     parser = commands.add_parser(
         "play",
@@ -33,38 +33,21 @@ def add_parser(commands: Any) -> None:
             "shared. Needs the extra: pip install 'featavg[play]'."
         ),
     )
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="where to listen (default 127.0.0.1, for this machine only)",
-    )
-    parser.add_argument(
-        "--port",
-        type=int,
-        default=None,
-        metavar="N",
-        help=f"the port; 0 takes any (default {DEFAULT_PORT}, or any if that is taken)",
-    )
-    parser.add_argument(
-        "--open",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="open the browser (default: on a desktop only)",
-    )
+    host = "where to listen (default 127.0.0.1, for this machine only)"
+    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help=host)
+    port = f"the port; 0 takes any (default {DEFAULT_PORT}, or any if that is taken)"
+    parser.add_argument("--port", type=int, metavar="N", help=port)
+    browser = "open the browser (default: on a desktop only)"
+    parser.add_argument("--open", action=argparse.BooleanOptionalAction, help=browser)
     parser.set_defaults(command=play)
 
 
 def play(options: argparse.Namespace) -> int:
     """Serve the playground until Ctrl-C."""
-    try:
+    with optional_imports("the playground"):
         import uvicorn
 
         from featavg.apps.play.server import create_app
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] not in ("starlette", "uvicorn"):
-            raise
-        raise InputError("the playground needs an extra: pip install 'featavg[play]'.") from None
     listening = _listen(options.host, options.port)
     address = _address(options.host, listening.getsockname()[1])
 
@@ -95,28 +78,17 @@ def _listen(host: str, port: int | None) -> socket.socket:
     """Return a listening socket, by default on the default port or else on any free one."""
     if port is not None and not 0 <= port <= 65535:
         raise InputError(f"port must be from 0 to 65535; got {port}.")
-    tried = [DEFAULT_PORT, 0] if port is None else [port]
-    for number in tried:
-        try:
-            family, kind, _, _, where = socket.getaddrinfo(
-                host, number, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
-            listening = socket.socket(family, kind)
+    try:
+        family = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+    except OSError as error:
+        raise InputError(f"host must be an address of this machine; got {host!r}.") from error
+    reason = ""
+    for number in [DEFAULT_PORT, 0] if port is None else [port]:
+        try:  # from now on, requests wait until the server is up
+            return socket.create_server((host, number), family=family)
         except OSError as error:
-            raise InputError(f"host must be an address of this machine; got {host!r}.") from error
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind(where)
-            listening.listen()  # from now on, requests wait until the server is up
-        except OSError as error:
-            listening.close()
-            if number != tried[-1]:
-                continue
-            raise InputError(
-                f"cannot listen on {host} port {number}: {(error.strerror or str(error)).lower()}."
-            ) from error
-        return listening
-    raise AssertionError("the last port either works or raises")
+            reason = os.strerror(error.errno).lower() if error.errno else str(error)
+    raise InputError(f"cannot listen on {host} port {number}: {reason}.")
 
 
 def _address(host: str, port: int) -> str:

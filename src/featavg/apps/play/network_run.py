@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from featavg.apps.play.pictures import rounded, slice_through, snapshot
+from featavg.apps.play.pictures import slice_through, snapshot
 from featavg.apps.play.settings import Settings
 from featavg.arrays import FloatArray
 from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
+from featavg.plot.views import rounded
 from featavg.robustness import Radii, exact_radii
 from featavg.training.descent import cheaper_method, descent_steps
 from featavg.training.fast_forward import fast_forward_steps
@@ -113,16 +114,16 @@ class NetworkRun:
 
     def measure(self, *, seconds: float) -> dict[str, Any]:
         """Compute exact radii for about `seconds`; return all that are known so far."""
-        search = self._radius_search()
-        search.advance(seconds)
-        return search.summary()
+        return self._radius_search().advance(seconds)
 
     def slice(self, point: int) -> dict[str, Any] | None:
         """Return the plane through one fresh point, its averaged attack and its exact one."""
         search = self._radius_search()
         # along the averaged direction, decoupled features fall behind at sqrt(d k) / 2
         longest = 0.7 * self.settings.predicted[1] * math.sqrt(2 * self.settings.clusters)
-        return slice_through(search.net, self.test, point, search.radii(point), longest)
+        return slice_through(
+            search.net, self.test, point, search.compute(point, point + 1), longest
+        )
 
     def _radius_search(self) -> _RadiusSearch:
         """Return the search for the radii at the present position."""
@@ -137,52 +138,34 @@ class _RadiusSearch:
 
     def __init__(self, net: TwoLayerNet, test: Sample) -> None:
         self.net, self._test = net, test
-        self._parts: list[Radii] = []
+        self._lower, self._upper = np.empty(0), np.empty(0)
         self._spent = 0.0
 
     @property
-    def _done(self) -> int:
-        return sum(map(len, self._parts))
-
-    @property
     def _is_complete(self) -> bool:
-        return self._done == len(self._test) or self._spent > _MEASURING
+        return len(self._upper) == len(self._test) or self._spent > _MEASURING
 
-    def advance(self, seconds: float) -> None:
-        """Compute the radii of more points, about as many as take `seconds`."""
-        if self._is_complete:
-            return
-        done = self._done
-        # the first portion measures how long a point takes: few points if there are many neurons
-        first = int(np.clip(10_000 // len(self.net.weights) ** 2, 8, len(self._test)))
-        more = max(4, int(seconds * done / self._spent)) if done else first
-        start = time.monotonic()
-        self._parts.append(self._compute(done, done + more))
-        self._spent += time.monotonic() - start
-
-    def _compute(self, first: int, end: int) -> Radii:
+    def compute(self, first: int, end: int) -> Radii:
+        """Return the radii of some points."""
         x, y = self._test.x[first:end], self._test.y[first:end]
         return exact_radii(self.net, x, y, max_nodes=_MAX_NODES, jobs=1)
 
-    def radii(self, point: int) -> Radii:
-        """Return the radius of one point, computed now unless it is known."""
-        first = 0
-        for part in self._parts:
-            if point < first + len(part):
-                own = slice(point - first, point - first + 1)
-                return Radii(part.lower[own], part.upper[own], part.perturbations[own])
-            first += len(part)
-        return self._compute(point, point + 1)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the known radii as plain numbers; infinity is None."""
-        lower = np.concatenate([part.lower for part in self._parts])
-        upper = np.concatenate([part.upper for part in self._parts])
+    def advance(self, seconds: float) -> dict[str, Any]:
+        """Compute the radii of as many points as take about `seconds`; return all known ones."""
+        if not self._is_complete:
+            done, start = len(self._upper), time.monotonic()
+            # the first portion measures how long a point takes: few points if many neurons
+            first = int(np.clip(10_000 // len(self.net.weights) ** 2, 8, len(self._test)))
+            more = max(4, int(seconds * done / self._spent)) if done else first
+            found = self.compute(done, done + more)
+            self._lower = np.append(self._lower, found.lower)
+            self._upper = np.append(self._upper, found.upper)
+            self._spent += time.monotonic() - start
         return {
-            "lower": rounded(np.sort(lower), 5),
-            "upper": rounded(np.sort(upper), 5),
-            "exact": int((lower == upper).sum()),
-            "points": len(upper),
-            "median": rounded(np.median(upper), 5),
+            "lower": rounded(np.sort(self._lower), 5),
+            "upper": rounded(np.sort(self._upper), 5),
+            "exact": int((self._lower == self._upper).sum()),
+            "points": len(self._upper),
+            "median": rounded(np.median(self._upper), 5),
             "complete": self._is_complete,
         }

@@ -17,31 +17,13 @@ from featavg.measures.alignment import (
     clean_accuracy,
 )
 from featavg.networks.base import TwoLayerNet
+from featavg.plot.views import rounded
 from featavg.robustness import Radii, averaged_direction
 from featavg.training.trajectory import Trajectory
 
 _LINES = 300  # the most coefficients that are drawn
 _GRID = 61
 _RULER = 4001  # lengths at which the averaged direction is tried
-
-
-def rounded(values: Any, digits: int) -> Any:
-    """Return numbers for JSON: `digits` significant digits, and None for NaN and infinity.
-
-    Examples
-    --------
-    >>> rounded(np.array([1.23456, np.nan, 1234567.0]), 3)
-    [1.23, None, 1230000.0]
-    """
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim:
-        return [rounded(value, digits) for value in array]
-    return float(f"{float(array):.{digits}g}") if np.isfinite(array) else None
-
-
-def _decimals(values: FloatArray) -> Any:
-    """Return numbers from -1 to 1 with three decimals."""
-    return np.round(np.asarray(values, dtype=np.float64), 3).tolist()
 
 
 def snapshot(moment: Trajectory, test: Sample) -> dict[str, Any]:
@@ -57,7 +39,7 @@ def snapshot(moment: Trajectory, test: Sample) -> dict[str, Any]:
     return {
         "steps": float(moment.steps[-1]),
         "log_time": rounded(moment.log_times[-1], 6),
-        "cosines": _decimals(alignment(net, sample.centers)),
+        "cosines": np.round(alignment(net, sample.centers).astype(float), 3).tolist(),
         "index": rounded(averaging_index(net, sample), 4),
         "neuron_index": rounded(averaging_index_per_neuron(net, sample), 3),
         "lambda": [rounded(row, 4) for row in coefficients[shown]],

@@ -7,12 +7,11 @@ import re
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -39,6 +38,7 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-cache",
 }
+_OWN_SITE = ("same-origin", "none")
 _TAB = re.compile(r"[0-9a-f]{16}")
 
 
@@ -96,31 +96,23 @@ class _Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [
-                    *message["headers"],
-                    *((name.encode(), value.encode()) for name, value in _HEADERS.items()),
-                ]
+                MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
         headers = Headers(scope=scope)
         app: ASGIApp = self._app
         if not self._is_ours(headers.get("host", "")):
             app = PlainTextResponse("This is not the host name of the playground.", status_code=421)
-        elif scope["path"] != "/" and headers.get("sec-fetch-site", "none") not in (
-            "same-origin",
-            "none",
-        ):
+        elif scope["path"] != "/" and headers.get("sec-fetch-site", "none") not in _OWN_SITE:
             app = PlainTextResponse("Requests of other sites are refused.", status_code=403)
         await app(scope, receive, send_with_headers)
 
     def _is_ours(self, host: str) -> bool:
         name = re.sub(r":\d+$", "", host).strip("[]").lower()
-        if name in self._names:
-            return True
         try:
             ipaddress.ip_address(name)  # an address needs no name resolution
         except ValueError:
-            return False
+            return name in self._names
         return True
 
 
@@ -133,23 +125,13 @@ def _file(content: bytes, kind: str) -> Any:
 
 async def _about(_: Request) -> Response:
     """Return the sliders and the presets."""
+    menu = [
+        {"group": p.group, "name": p.name, "query": p.settings.to_query(), "note": p.note}
+        for p in presets()
+    ]
+    knobs = {name: vars(knob) | {"whole": name in WHOLE} for name, knob in KNOBS.items()}
     return JSONResponse(
-        {
-            "version": __version__,
-            "knobs": {
-                name: asdict(knob) | {"whole": name in WHOLE} for name, knob in KNOBS.items()
-            },
-            "presets": [
-                {
-                    "group": preset.group,
-                    "name": preset.name,
-                    "query": preset.settings.to_query(),
-                    "note": preset.note,
-                }
-                for preset in presets()
-            ],
-            "points": TEST_POINTS,
-        }
+        {"version": __version__, "knobs": knobs, "presets": menu, "points": TEST_POINTS}
     )
 
 
@@ -177,16 +159,13 @@ async def _run(request: Request) -> Response:
     tab = query.pop("tab", "")
     if not _TAB.fullmatch(tab):
         raise InputError("tab must be 16 hexadecimal digits.")
-    until, since = query.pop("until", "now"), query.pop("since", "-1")
-    point = _point(query.pop("point", "0"))
+    until, since = query.pop("until", "now"), _position("since", query.pop("since", "-1"))
+    stop = None if until == "now" else _position("until", until)
+    point = query.pop("point", "0")
+    if not point.isdecimal() or len(point) > 9 or int(point) >= TEST_POINTS:
+        raise InputError(f"point must be from 0 to {TEST_POINTS - 1}; got {point[:40]!r}.")
     settings = Settings.from_query(query)
-    events = request.app.state.sessions.events(
-        tab,
-        settings,
-        None if until == "now" else _position("until", until),
-        _position("since", since),
-        point,
-    )
+    events = request.app.state.sessions.events(tab, settings, stop, since, int(point))
     return StreamingResponse(events, media_type="text/event-stream")
 
 
@@ -199,13 +178,6 @@ async def _leave(request: Request) -> Response:
 def _position(name: str, text: str) -> int:
     if not re.fullmatch(r"-?\d{1,9}", text):
         raise InputError(f"{name} must be a whole number; got {text[:40]!r}.")
-    return int(text)
-
-
-def _point(text: str) -> int:
-    """Return the index of a fresh point."""
-    if not text.isdecimal() or len(text) > 9 or int(text) >= TEST_POINTS:
-        raise InputError(f"point must be from 0 to {TEST_POINTS - 1}; got {text[:40]!r}.")
     return int(text)
 
 

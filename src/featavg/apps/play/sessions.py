@@ -103,9 +103,13 @@ class SessionRegistry:
             if stop != goal and i % (1 + self.busy // _CROWD):
                 continue
             began = time.monotonic()
-            async with aclosing(_train(session.runs, stop)) as training:
-                async for name, content in training:
-                    yield name, content
+            reached = -1
+            while reached < stop:  # a frame at the stop, and glimpses on the way
+                answers = await _from_all(session.runs, "advance", stop)
+                reached = min(position for position, _ in answers.values())
+                seen = {network: view for network, (_, view) in answers.items()}
+                name = "glimpse" if reached < stop else "frame"
+                yield name, {"position": min(reached, stop), **seen}
             await asyncio.sleep(began + _FRAME - time.monotonic())
         complete = False
         while not complete:
@@ -151,18 +155,6 @@ class SessionRegistry:
     def _is_full(self, size: int) -> bool:
         taken = sum(session.bytes for session in self._sessions.values())
         return taken + size > _MEMORY or len(self._sessions) > _MOST_SESSIONS
-
-
-async def _train(runs: list[RemoteRun], stop: int) -> AsyncGenerator[tuple[str, Any], None]:
-    """Train all networks to a position; yield a frame there and glimpses on the way."""
-    while True:
-        answers = await _from_all(runs, "advance", stop)
-        positions = [position for position, _ in answers.values()]
-        seen = {network: view for network, (_, view) in answers.items()}
-        if min(positions) >= stop:
-            yield "frame", {"position": stop, **seen}
-            return
-        yield "glimpse", {"position": min(positions), **seen}
 
 
 async def _from_all(runs: list[RemoteRun], command: str, *arguments: Any) -> dict[str, Any]:

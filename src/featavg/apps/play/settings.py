@@ -51,30 +51,14 @@ KNOBS = {
     "dim": Knob("dimension", "d", 10, 1e12, "Costs nothing: try a trillion.", log=True),
     "samples": Knob("samples", "n", 10, 10_000, "Training points.", log=True),
     "width": Knob("width", "m", 1, 30, "Neurons for each side of the 2-class network."),
-    "learning_rate": Knob(
-        "learning rate", "η", 1e-24, 10, "The length of a gradient step.", log=True
-    ),
-    "weight_scale": Knob(
-        "initialisation", "σ_w", 1e-15, 1, "The size of the initial weights.", log=True
-    ),
-    "snr": Knob(
-        "signal-to-noise", "α/σ", 0.1, 100, "How far centres stand out of the noise.", log=True
-    ),
+    "learning_rate": Knob("learning rate", "η", 1e-24, 10, "Length of a gradient step.", log=True),
+    "weight_scale": Knob("initialisation", "σ_w", 1e-15, 1, "Size of initial weights.", log=True),
+    "snr": Knob("signal-to-noise", "α/σ", 0.1, 100, "Signal of centres over noise.", log=True),
     "cosine": Knob("cosine of centres", "c", -1, 0.95, "0: they are orthogonal."),
     "positive": Knob("split", "|J₊|", 1, 29, "How many of the clusters are on the positive side."),
     "steps": Knob("training steps", "T", 1, 1e30, "Above 2000 they are fast-forwarded.", log=True),
-    "fine_width": Knob(
-        "neurons per class", "h", 1, 4, "Of the network with fine labels.", extra=True
-    ),
-    "bias_scale": Knob(
-        "initial biases",
-        "σ_b",
-        1e-15,
-        1,
-        "The size of the initial biases; as the weights unless set.",
-        log=True,
-        extra=True,
-    ),
+    "fine_width": Knob("neurons per class", "h", 1, 4, "With fine labels.", extra=True),
+    "bias_scale": Knob("initial biases", "σ_b", 1e-15, 1, "As σ_w unless set.", True, extra=True),
     "seed": Knob("seed", "s", 0, 10**6, "Another seed, another draw.", extra=True),
 }
 """The sliders by the setting they change, in the order of the page."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from featavg.apps.html import data_address
 from featavg.files import DamagedError, read_bytes
 
 _MOST_BYTES = 6_000_000
@@ -60,4 +60,4 @@ def _svg(content: bytes) -> Image:
 def _image(kind: str, content: bytes, width: int, height: int) -> Image:
     if not (0 < width <= _LARGEST_SIDE and 0 < height <= _LARGEST_SIDE):
         raise DamagedError("a figure must have a size that can be shown")
-    return Image(f"data:{kind};base64,{base64.b64encode(content).decode()}", width, height)
+    return Image(data_address(kind, content), width, height)

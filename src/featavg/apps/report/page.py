@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,17 +16,19 @@ from featavg import __version__
 from featavg.apps import html
 from featavg.apps.report import wording
 from featavg.apps.report.images import Image, smallest_image
-from featavg.apps.report.rerun import command
-from featavg.apps.report.saved import SavedRun, Unreadable, find_runs, setting_name
+from featavg.apps.report.saved import PAPER, SavedRun, Unreadable, find_runs
 from featavg.errors import InputError
-from featavg.files import write_atomically
-from featavg.lab import registry
+from featavg.files import is_file, write_atomically
 from featavg.plot.views import Claims, View, plain
 
 LARGEST_PAGE = 10_000_000
 """A page has at most so many bytes; figures that do not fit are linked to."""
 
 _SCRIPTS = ("tools.js", "heatmaps.js", "curves.js", "page.js")
+_FILES = (
+    *("figure.svg", "figure.png", "results.csv"),
+    *("scalars.csv", "summary.json", "parameters.json"),
+)
 _LISTED = 3
 
 
@@ -92,7 +94,7 @@ def _render(
 ) -> str:
     drawn: list[View] = []
     items = [_item(run, images.get(run.folder), beside, drawn) for run in runs]
-    rows = [row for run in runs for row in run.rows if row.verdict != "reported"]
+    rows = [row for run in runs for row in run.summary.expectations if row.verdict != "reported"]
     return html.render(
         __package__,
         "page.html",
@@ -104,8 +106,8 @@ def _render(
         version=__version__,
         totals={
             "runs": len(runs),
-            "experiments": len({run.experiment for run in runs}),
-            "seconds": sum(run.seconds for run in runs),
+            "experiments": len({run.summary.experiment for run in runs}),
+            "seconds": sum(run.provenance.seconds or 0.0 for run in runs),
             "asked": len(rows),
             "holding": sum(row.verdict == "holds" for row in rows),
         },
@@ -114,59 +116,51 @@ def _render(
 
 def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -> dict[str, Any]:
     """Return what the template says of a run; views for scripts to draw are added to `drawn`."""
-    experiment = registry.experiments().get(run.experiment)
+    summary, experiment = run.summary, run.experiment
     views = []
     for view in run.views:
         if not isinstance(view, Claims):
             views.append({"index": len(drawn), "title": view.title})
             drawn.append(view)
-    setting = setting_name(run)
-    differences = [] if setting == "the paper's setting" else _differences(run)
+    parameters, differences = _parameters(run), []
+    if experiment is not None and run.setting != PAPER:
+        differences = [f"{name} = {value}" for name, value, _, usual in parameters if not usual]
+    files = [name for name in _FILES if is_file(run.folder / name)]
+    source = run.provenance.versions.get("source")
     return {
         "run": run,
-        "anchor": f"{run.experiment}-{run.key}",
-        "title": run.experiment if experiment is None else experiment.title,
+        "anchor": f"{summary.experiment}-{run.folder.name}",
+        "title": summary.experiment if experiment is None else experiment.title,
         "paper": "an experiment of another version" if experiment is None else experiment.paper,
-        "setting": setting,
-        "which": setting or _some(differences),  # in lists, where an experiment can occur often
+        "which": run.setting or _some(differences),  # in lists, where an experiment can occur often
         "differences": differences,
-        "command": command(run),
-        "outdated": experiment is not None and run.versions.get("source") != experiment.source,
-        "links": [(name, _address(run.folder / name, beside)) for name in run.files],
+        "outdated": experiment is not None and source != experiment.source,
+        "links": [(name, _address(run.folder / name, beside)) for name in files],
         "image": image,
-        "has_figure": any(name.startswith("figure.") for name in run.files),
+        "has_figure": any(name.startswith("figure.") for name in files),
         "drawn": views,
         "claims": [view for view in run.views if isinstance(view, Claims)],
-        "parameters": _parameters(run),
+        "parameters": parameters,
     }
 
 
 def _some(differences: list[str]) -> str:
     """Return the first differences as a short text."""
-    text = ", ".join(differences[:_LISTED])
-    return text if len(differences) <= _LISTED else f"{text}, …"
+    return ", ".join([*differences[:_LISTED], *(["…"] if len(differences) > _LISTED else [])])
 
 
-def _differences(run: SavedRun) -> list[str]:
-    experiment = registry.experiments().get(run.experiment)
-    if experiment is None:
-        return []
-    usual = experiment.describe(experiment.parameters)["parameters"]
+def _parameters(run: SavedRun) -> list[tuple[str, str, str, bool]]:
+    """Return of every parameter its name, value and meaning, and whether it has its default."""
+    known = {} if run.experiment is None else {f.name: f for f in fields(run.experiment.parameters)}
+    usual = {} if run.experiment is None else asdict(run.experiment.parameters)
     return [
-        f"{name} = {wording.parameter(value)}"
-        for name, value in run.parameters.items()
-        if name not in usual or usual[name] != value
-    ]
-
-
-def _parameters(run: SavedRun) -> list[tuple[str, str, str]]:
-    """Return name, value and meaning of every parameter."""
-    experiment = registry.experiments().get(run.experiment)
-    known = () if experiment is None else fields(experiment.parameters)
-    help_of = {field.name: field.metadata.get("help", "") for field in known}
-    return [
-        (name, wording.parameter(value), help_of.get(name, ""))
-        for name, value in run.parameters.items()
+        (
+            name,
+            "not given" if value is None else str(value),
+            known[name].metadata.get("help", "") if name in known else "",
+            name in usual and usual[name] == value,
+        )
+        for name, value in run.summary.parameters.items()
     ]
 
 

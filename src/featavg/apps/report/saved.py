@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from featavg.errors import InputError
 from featavg.files import DamagedError, is_file, read_json, subfolders
 from featavg.lab import registry
-from featavg.lab.experiment import run_key
-from featavg.plot.read_views import parsed
-from featavg.plot.views import View
+from featavg.lab.experiment import Experiment, run_key
+from featavg.plot.views import View, parsed
+from featavg.reading import LONGEST_TEXT, Scalar, at_most, read_as
 
 # Far above what a run leaves behind.
-_MOST_JSON, _MOST_VIEWS, _LONGEST = 1_000_000, 4_000_000, 2000
-_MOST_ROWS, _MOST_PARAMETERS, _MOST_SEEDS, _MOST_RUNS = 300, 100, 1000, 300
+_MOST_JSON, _MOST_VIEWS, _MOST_RUNS = 1_000_000, 4_000_000, 300
 _EXPERIMENT, _KEY = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}"), re.compile(r"[0-9a-f]{12}")
-
-FILES = (
-    "figure.svg",
-    "figure.png",
-    "results.csv",
-    "scalars.csv",
-    "summary.json",
-    "parameters.json",
-)
-"""What a page links to, where it is there."""
-
-Scalar = str | int | float | bool | None
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -39,7 +27,6 @@ class Row:
     """An expectation and what was measured."""
 
     statement: str
-    quantity: str
     paper: str
     rule: str
     mean: float | None
@@ -52,6 +39,31 @@ class Row:
         if self.rule == "reported":
             return "reported"
         return "holds" if self.holds else "violated"
+
+
+@dataclass(frozen=True)
+class Description:
+    """The content of ``parameters.json``: what identifies a run."""
+
+    experiment: str
+    parameters: Mapping[str, Scalar] = at_most(100)
+
+
+@dataclass(frozen=True)
+class Summary(Description):
+    """The content of ``summary.json``."""
+
+    seeds: int = at_most(1000)
+    expectations: Sequence[Row] = at_most(300)
+    conclusion: str = ""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The content of ``provenance.json``, and of the file of a seed."""
+
+    versions: Mapping[str, str]
+    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -69,22 +81,52 @@ class SavedRun:
     """A finished run."""
 
     folder: Path
-    experiment: str
-    key: str
-    parameters: Mapping[str, Scalar]
-    rows: tuple[Row, ...]
-    conclusion: str
+    summary: Summary
+    provenance: Provenance
     seeds: tuple[SavedSeed, ...]
-    seconds: float
-    versions: Mapping[str, str]
     views: tuple[View, ...]
-    files: tuple[str, ...]
-    remarks: tuple[str, ...]
+    remark: str
+
+    @property
+    def experiment(self) -> Experiment | None:
+        """The experiment, if this version has it."""
+        return registry.experiments().get(self.summary.experiment)
+
+    @property
+    def setting(self) -> str:
+        """The paper's setting, quick, or empty for parameters of someone's own."""
+        if self.experiment is not None:
+            for name in _SETTINGS:
+                usual = getattr(self.experiment, name)
+                if self.experiment.describe(usual)["parameters"] == self.summary.parameters:
+                    return _SETTINGS[name]
+        return ""
+
+    @property
+    def command(self) -> str | None:
+        """The command line that repeats the run, or None if no flags of this version do.
+
+        Only parameters that differ from the defaults are named. A parameter that this version does
+        not have, or of another type, has no flag; neither has a text with control characters.
+        """
+        experiment, quick = self.experiment, self.setting == QUICK
+        if experiment is None:
+            return None
+        flags = ["--quick"] if quick else _flags(experiment, self.summary.parameters)
+        if flags is None:
+            return None
+        if len(self.seeds) != experiment.usual_seeds(quick):
+            flags += ["--seeds", str(len(self.seeds))]
+        return shlex.join(["featavg", "run", experiment.id, *flags])
 
     @property
     def holds(self) -> bool:
         """Whether everything that was asked for holds."""
-        return all(row.verdict != "violated" for row in self.rows)
+        return all(row.verdict != "violated" for row in self.summary.expectations)
+
+
+PAPER, QUICK = "the paper's setting", "quick"
+_SETTINGS = {"parameters": PAPER, "quick": QUICK}
 
 
 @dataclass(frozen=True)
@@ -114,10 +156,16 @@ def find_runs(root: Path) -> tuple[list[SavedRun], list[Unreadable]]:
                     raise DamagedError(f"a report shows at most {_MOST_RUNS} runs")
                 runs.append(_read(folder, place))
             except InputError as error:
-                unreadable.append(Unreadable(name[:_LONGEST], str(error).rstrip(".")))
-    order = {name: position for position, name in enumerate(registry.experiments())}
-    runs.sort(key=lambda r: (order.get(r.experiment, len(order)), r.experiment, _rank(r), r.key))
-    return runs, unreadable
+                unreadable.append(Unreadable(name[:LONGEST_TEXT], _reason(error)))
+    order = list(registry.experiments())
+    rank = {PAPER: 0, QUICK: 2}
+
+    def place_on_page(run: SavedRun) -> tuple[Any, ...]:
+        name = run.summary.experiment
+        known = order.index(name) if name in order else len(order)
+        return known, name, rank.get(run.setting, 1), run.folder.name
+
+    return sorted(runs, key=place_on_page), unreadable
 
 
 def _looks_like_a_run(folder: Path) -> bool:
@@ -126,160 +174,76 @@ def _looks_like_a_run(folder: Path) -> bool:
     return named or folder.is_symlink() or is_file(folder / "parameters.json")
 
 
-def _rank(run: SavedRun) -> int:
-    """Put the paper's setting first, the quick one last."""
-    return {"the paper's setting": 0, "quick": 2}.get(setting_name(run), 1)
-
-
-def setting_name(run: SavedRun) -> str:
-    """Return "the paper's setting", "quick", or "" for parameters of someone's own."""
-    experiment = registry.experiments().get(run.experiment)
-    if experiment is None:
-        return ""
-    for name, parameters in (
-        ("the paper's setting", experiment.parameters),
-        ("quick", experiment.quick),
-    ):
-        if experiment.describe(parameters)["parameters"] == run.parameters:
-            return name
-    return ""
+def _reason(error: InputError) -> str:
+    return str(error).rstrip(".")[:LONGEST_TEXT]
 
 
 def _read(folder: Path, place: Path) -> SavedRun:
-    for link in (place, folder):
-        if link.is_symlink():
-            raise DamagedError("it is a link, which is not followed")
+    if place.is_symlink() or folder.is_symlink():
+        raise DamagedError("it is a link, which is not followed")
     if not _EXPERIMENT.fullmatch(place.name) or not _KEY.fullmatch(folder.name):
         raise DamagedError("its name is not that of a run")
-    about = _description(folder)
-    if about["experiment"] != place.name or run_key(about) != folder.name:
+    about = _file(Description, folder / "parameters.json")
+    if about.experiment != place.name or run_key(asdict(about)) != folder.name:
         raise DamagedError("its name does not belong to its parameters")
     if not is_file(folder / "summary.json"):
         raise DamagedError("it is not finished: summary.json is missing")
-    summary = _object(read_json(folder / "summary.json", most=_MOST_JSON), "summary.json")
-    if any(summary.get(name) != value for name, value in about.items()):
+    summary = _file(Summary, folder / "summary.json")
+    if Description(summary.experiment, summary.parameters) != about:
         raise DamagedError("summary.json is of other parameters than parameters.json")
-    provenance = read_json(folder / "provenance.json", most=_MOST_JSON)
-    provenance = _object(provenance, "provenance.json")
-    versions = _versions(provenance.get("versions"))
-    seeds = _count(summary.get("seeds"), "seeds", most=_MOST_SEEDS)
-    views, remarks = _views(folder)
-    found = tuple(_seed(folder, seed, versions) for seed in range(seeds))
-    return SavedRun(
-        folder=folder,
-        experiment=place.name,
-        key=folder.name,
-        parameters=about["parameters"],
-        rows=tuple(_row(item) for item in _rows(summary.get("expectations"))),
-        conclusion=_text(summary.get("conclusion", ""), "conclusion"),
-        seeds=found,
-        seconds=_number(provenance.get("seconds"), "seconds") or 0.0,
-        versions=versions,
-        views=views,
-        files=tuple(name for name in FILES if is_file(folder / name)),
-        remarks=remarks,
-    )
+    provenance = _file(Provenance, folder / "provenance.json")
+    seeds = tuple(_seed(folder / "seeds", seed, provenance) for seed in range(summary.seeds))
+    return SavedRun(folder, summary, provenance, seeds, *_views(folder / "views.json"))
 
 
-def _description(folder: Path) -> dict[str, Any]:
-    """Return what `Experiment.describe` wrote, and nothing else that may be there."""
-    data = _object(read_json(folder / "parameters.json", most=_MOST_JSON), "parameters.json")
-    return {
-        "experiment": _text(data.get("experiment"), "experiment"),
-        "parameters": _parameters(data.get("parameters")),
-    }
+def _file(kind: type[T], path: Path) -> T:
+    return read_as(kind, path.name, read_json(path, most=_MOST_JSON))
 
 
-def _views(folder: Path) -> tuple[tuple[View, ...], tuple[str, ...]]:
+def _views(path: Path) -> tuple[tuple[View, ...], str]:
     """Return the views; a run without readable ones is still shown, with a remark."""
-    if not (folder / "views.json").exists() and not (folder / "views.json").is_symlink():
-        return (), ()
+    if not path.exists() and not path.is_symlink():
+        return (), ""
     try:
-        return tuple(parsed(read_json(folder / "views.json", most=_MOST_VIEWS))), ()
+        return tuple(parsed(read_json(path, most=_MOST_VIEWS))), ""
     except InputError as error:
-        return (), (f"views.json cannot be shown: {str(error).rstrip('.')}.",)
+        return (), f"views.json cannot be shown: {_reason(error)}."
 
 
-def _seed(folder: Path, seed: int, versions: Mapping[str, str]) -> SavedSeed:
-    if (folder / "seeds").is_symlink():
+def _seed(folder: Path, seed: int, run: Provenance) -> SavedSeed:
+    if folder.is_symlink():
         return SavedSeed(seed, remark="seeds is a link, which is not followed")
-    if not (folder / "seeds").is_dir():  # a sweep keeps no file for a seed
+    if not folder.is_dir():  # a sweep keeps no file for a seed
         return SavedSeed(seed)
     try:
-        about = read_json(folder / "seeds" / f"{seed}.json", most=_MOST_JSON)
-        item = _object(about, "a seed")
-        own = _versions(item.get("versions"))
-        seconds = _number(item.get("seconds"), "seconds")
-        return SavedSeed(seed, seconds, {} if own == versions else own)
+        own = _file(Provenance, folder / f"{seed}.json")
     except InputError as error:
-        return SavedSeed(seed, remark=str(error))
+        return SavedSeed(seed, remark=_reason(error))
+    return SavedSeed(seed, own.seconds, {} if own.versions == run.versions else own.versions)
 
 
-def _row(data: Any) -> Row:
-    item = _object(data, "an expectation")
-    holds = item.get("holds")
-    if not isinstance(holds, bool):
-        raise DamagedError("holds must be true or false")
-    return Row(
-        statement=_text(item.get("statement"), "statement"),
-        quantity=_text(item.get("quantity"), "quantity"),
-        paper=_text(item.get("paper"), "paper"),
-        rule=_text(item.get("rule"), "rule"),
-        mean=_number(item.get("mean"), "mean"),
-        std=_number(item.get("std"), "std"),
-        holds=holds,
-    )
-
-
-def _rows(data: Any) -> list[Any]:
-    if not isinstance(data, list) or len(data) > _MOST_ROWS:
-        raise DamagedError(f"expectations must be a list of at most {_MOST_ROWS}")
-    return data
-
-
-def _parameters(data: Any) -> dict[str, Scalar]:
-    item = _object(data, "parameters")
-    if len(item) > _MOST_PARAMETERS:
-        raise DamagedError(f"there must be at most {_MOST_PARAMETERS} parameters")
-    for name, value in item.items():
-        _text(name, "the name of a parameter")
-        if isinstance(value, str):
-            _text(value, "a parameter")
-        elif isinstance(value, int) and abs(value) >= 10**400:
-            raise DamagedError(f"{name[:40]!r} is too large")
-        elif not isinstance(value, int | float | None):
-            raise DamagedError(f"{name[:40]!r} must be a number or a text")
-    return item
-
-
-def _versions(data: Any) -> dict[str, str]:
-    item = _object(data, "versions")
-    return {
-        _text(name, "versions"): _text(value, "versions") for name, value in list(item.items())[:30]
-    }
-
-
-def _object(data: Any, name: str) -> dict[str, Any]:
-    if not isinstance(data, dict):
-        raise DamagedError(f"{name} must hold an object")
-    return data
-
-
-def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        raise DamagedError(f"{name} must be a text of at most {_LONGEST} characters")
-    return value
-
-
-def _number(value: Any, name: str) -> float | None:
-    if value is None:
+def _flags(experiment: Experiment, parameters: Mapping[str, Scalar]) -> list[str] | None:
+    usual = asdict(experiment.parameters)
+    if set(parameters) != set(usual):
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e308:
-        raise DamagedError(f"{name} must be a number")
-    return float(value) if math.isfinite(value) else None
+    flags = []
+    for name, value in parameters.items():
+        default = usual[name]
+        if value == default and type(value) is type(default):
+            continue
+        flag = name.replace("_", "-")
+        if isinstance(value, bool) and isinstance(default, bool):
+            flags.append(f"--{flag}" if value else f"--no-{flag}")
+        elif _has_a_flag(value, default):
+            flags.append(f"--{flag}={value}")  # with =, so that -1 is no flag
+        else:
+            return None
+    return flags
 
 
-def _count(value: Any, name: str, *, most: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise DamagedError(f"{name} must be a count of at most {most}")
-    return value
+def _has_a_flag(value: Any, default: Any) -> bool:
+    if isinstance(value, bool) or value is None:
+        return False
+    if isinstance(value, str):
+        return value.isprintable() and isinstance(default, str | None)
+    return not isinstance(default, str)

@@ -9,14 +9,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from featavg.apps.report.saved import Row, Scalar
+from featavg.apps.report.saved import Row
 from featavg.plot.views import HOLDS, NOT_STATED, VIOLATED, ClaimRow, Claims
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_WITHOUT_END = 1e308  # more than any number that is read
 _DECADES = 6  # how far the bar of a claim reaches to each side
 
 
-def number(value: float | None, *, digits: int | None = None) -> str:
+def number(value: float | None) -> str:
     """Return a number for a reader.
 
     Examples
@@ -26,11 +27,12 @@ def number(value: float | None, *, digits: int | None = None) -> str:
     """
     if value is None:
         return "–"
+    if value >= _WITHOUT_END:
+        return "∞"
     if value != 0 and not 5e-4 <= abs(value) < 1e6:
         mantissa, exponent = f"{value:.1e}".split("e")
         return f"{float(mantissa):g}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
-    digits = _digits(value) if digits is None else digits
-    text = f"{value:,.{digits}f}"
+    text = f"{value:,.{_digits(value)}f}"
     return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
 
 
@@ -69,11 +71,6 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def parameter(value: Scalar) -> str:
-    """Return the value of a parameter; one that is not given has none."""
-    return "not given" if value is None else str(value)
-
-
 def kind(verdict: str) -> str:
     """Return the class of a verdict, which says how it looks."""
     return {HOLDS: "holds", VIOLATED: "violated"}.get(verdict, "reported")
@@ -88,18 +85,9 @@ def finding(claim: ClaimRow) -> str:
     return claim.verdict
 
 
-def room(claim: ClaimRow) -> str:
+def slack(claim: ClaimRow) -> float | None:
     """Return by which factor there is room; without end where the bound is never near."""
-    if claim.slack is None:
-        return "∞" if claim.verdict == HOLDS else "–"
-    return number(claim.slack)
-
-
-def slack_sortable(claim: ClaimRow) -> str:
-    """Return the slack for sorting: without end is largest."""
-    if claim.slack is None and claim.verdict == HOLDS:
-        return "1e308"
-    return sortable(claim.slack)
+    return _WITHOUT_END if claim.slack is None and claim.verdict == HOLDS else claim.slack
 
 
 def sortable(value: float | None) -> str:
@@ -109,12 +97,12 @@ def sortable(value: float | None) -> str:
 
 def bar(claim: ClaimRow) -> Markup:
     """Return the slack as a bar from the middle: to the right where there is room."""
-    if claim.slack is None and claim.verdict != HOLDS:
+    factor = slack(claim)
+    if factor is None:
         return Markup("")
-    slack = 1e308 if claim.slack is None else claim.slack
-    decades = min(max(math.log10(max(slack, 1e-300)), -_DECADES), _DECADES)
+    decades = min(max(math.log10(max(factor, 1e-300)), -_DECADES), _DECADES)
     width = max(abs(decades) * 30 / _DECADES, 1.5)
-    start = 30.0 if slack >= 1 else 30 - width
+    start = 30.0 if factor >= 1 else 30 - width
     return Markup(
         '<svg class="bar {}" viewBox="0 0 60 10" aria-hidden="true">'
         '<rect x="{}" y="1" width="{}" height="8"/><path d="M30 0V10"/></svg>'
@@ -125,22 +113,12 @@ def verdicts(claims: Claims) -> list[tuple[str, str, int]]:
     """Return what can be filtered by: a value, a label and how many there are."""
     counts = Counter(claim.verdict for claim in claims.claims)
     labels = {HOLDS: "holds", VIOLATED: "violated", NOT_STATED: "not stated"}
-    return [
-        ("", "all", len(claims.claims)),
-        *((verdict, label, counts[verdict]) for verdict, label in labels.items()),
-    ]
-
-
-def sections(claims: Claims) -> list[str]:
-    """Return the sections in the order of the ledger."""
-    return list(dict.fromkeys(claim.section for claim in claims.claims))
+    found = [(verdict, label, counts[verdict]) for verdict, label in labels.items()]
+    return [("", "all", len(claims.claims)), *found]
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     function.__name__: function
-    for function in (
-        *(number, measured, duration, kind, finding, room),
-        *(slack_sortable, sortable, bar, verdicts, sections),
-    )
+    for function in (number, measured, duration, kind, finding, slack, sortable, bar, verdicts)
 }
 """What the templates use."""

@@ -4,8 +4,7 @@ import json
 
 import numpy as np
 
-from featavg.plot.read_views import parsed
-from featavg.plot.views import Curves, HeatMaps, Line, Matrix, Panel, plain
+from featavg.plot.views import Curves, HeatMaps, Line, Matrix, Panel, parsed, plain
 
 
 def test_views_survive_being_saved(rng):
