@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from featavg.arrays import FloatArray, IntArray
+from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.checks import count
 from featavg.errors import InputError
 
@@ -26,42 +26,28 @@ _CRITERION_POINTS = 2000
 _POINTS_PER_CLUSTER = 5
 
 
-@dataclass(frozen=True, eq=False)
-class PrincipalAxes:
-    """The leading principal axes of the points of one class.
+def _directions(x: FloatArray, is_train: BoolArray) -> FloatArray:
+    """Return the directions of the points of a class from its mean, as unit vectors.
 
-    Attributes
-    ----------
-    center : array of shape (coordinates,)
-        The mean of the class.
-    axes : array of shape (coordinates, directions)
-        The leading principal axes, at most 20.
+    They are projected on the leading principal axes (at most 20) of the training points.
     """
+    center = x[is_train].mean(axis=0)
+    inside = (x - center) @ _principal_axes(x[is_train] - center)
+    norms = np.linalg.norm(inside, axis=1, keepdims=True)
+    return (inside / np.where(norms > 0, norms, 1)).astype(np.float64)
 
-    center: FloatArray
-    axes: FloatArray
 
-    @classmethod
-    def of(cls, x: FloatArray) -> PrincipalAxes:
-        """Return the axes of the points of one class."""
-        center: FloatArray = x.mean(axis=0)
-        spread = x - center
-        points, coordinates = x.shape
-        wanted = min(_DIRECTIONS, points - 1, coordinates)
-        if wanted < 1:
-            return cls(center, np.zeros((coordinates, 0), x.dtype))
-        if coordinates <= points:
-            values, axes = _leading(spread.T @ spread, wanted)
-            return cls(center, axes[:, values > 0])
-        values, inside = _leading(spread @ spread.T, wanted)
-        inside = inside[:, values > 0] / np.sqrt(values[values > 0])
-        return cls(center, spread.T @ inside)
-
-    def directions(self, x: FloatArray) -> FloatArray:
-        """Return the directions of points from the mean of the class, as unit vectors."""
-        inside = (x - self.center) @ self.axes
-        norms = np.linalg.norm(inside, axis=1, keepdims=True)
-        return (inside / np.where(norms > 0, norms, 1)).astype(np.float64)
+def _principal_axes(spread: FloatArray) -> FloatArray:
+    """Return the leading principal axes of centred points, shape (coordinates, directions)."""
+    points, coordinates = spread.shape
+    wanted = min(_DIRECTIONS, points - 1, coordinates)
+    if wanted < 1:
+        return np.zeros((coordinates, 0), spread.dtype)
+    if coordinates <= points:
+        values, axes = _leading(spread.T @ spread, wanted)
+        return axes[:, values > 0]
+    values, inside = _leading(spread @ spread.T, wanted)
+    return spread.T @ (inside[:, values > 0] / np.sqrt(values[values > 0]))
 
 
 def _leading(gram: FloatArray, wanted: int) -> tuple[FloatArray, FloatArray]:
@@ -88,10 +74,6 @@ class Clusters:
     centers: FloatArray
     labels: IntArray
     strength: FloatArray
-
-    def assign(self, inside: FloatArray) -> IntArray:
-        """Return the cluster of other points, the one with the nearest centre."""
-        return _nearest(self.centers, inside)
 
 
 def cluster(
@@ -257,14 +239,11 @@ class SubclassSearch:
         *,
         rng: np.random.Generator,
     ) -> None:
-        self._points, self._classes, self._rng = len(x), classes, rng
-        is_train = np.zeros(len(x), dtype=bool)
-        is_train[train] = True
-        self._parts = []
-        for code in range(len(classes)):
-            own = np.flatnonzero(codes == code)
-            inside = PrincipalAxes.of(x[own[is_train[own]]]).directions(x[own])
-            self._parts.append((own, is_train[own], inside))
+        self._points, self._classes, self.rng = len(x), classes, rng
+        self.smallest_class = int(np.bincount(codes[train]).min())
+        is_train = np.isin(np.arange(len(x)), train)
+        members = (np.flatnonzero(codes == code) for code in range(len(classes)))
+        self._parts = [(own, is_train[own], _directions(x[own], is_train[own])) for own in members]
 
     def find(self, number: Any = "auto", *, largest: int = 10) -> Subclasses:
         """Find subclasses.
@@ -282,8 +261,8 @@ class SubclassSearch:
         names: list[int] = []
         for name, (own, is_train, inside) in zip(self._classes.tolist(), self._parts, strict=True):
             wanted = _number(number, name, self._classes)
-            found = cluster(inside[is_train], wanted, largest=largest, rng=self._rng)
-            labels[own] = len(names) + found.assign(inside)
+            found = cluster(inside[is_train], wanted, largest=largest, rng=self.rng)
+            labels[own] = len(names) + _nearest(found.centers, inside)
             labels[own[is_train]] = len(names) + found.labels
             counts[name] = len(found.centers)
             if len(found.strength):
