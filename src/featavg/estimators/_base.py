@@ -135,7 +135,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         points = self._scaled(X)
         predicted = self.head_.predict(points)
         jobs = None if n_jobs is None else effective_n_jobs(n_jobs)
-        return self.scaling_.radius(self.head_.radii(points, predicted, jobs=jobs))
+        return self.head_.radii(points, predicted, jobs=jobs) / self.scaling_.factor
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to a file that `featavg.estimators.load` reads.

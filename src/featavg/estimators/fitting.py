@@ -170,7 +170,7 @@ def _measure_path(
         limits = {"max_nodes": _FRONTIER_NODES, "attack_steps": _FRONTIER_ATTACK[head.readout]}
         radii = head.lower_radii(check[some], right[some], **limits)
         accuracy = float((head.predict(check) == right).mean())
-        rows.append((step, accuracy, float(np.median(task.scaling.radius(radii)))))
+        rows.append((step, accuracy, float(np.median(radii / task.scaling.factor))))
         steps, accuracies, radius = (np.array(column) for column in zip(*rows, strict=True))
         frontier = Frontier(
             steps,

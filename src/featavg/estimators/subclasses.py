@@ -57,28 +57,9 @@ def _leading(gram: FloatArray, wanted: int) -> tuple[FloatArray, FloatArray]:
     return np.where(values > noise, values, 0.0)[::-1], vectors[:, ::-1]
 
 
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """Clusters of directions.
-
-    Attributes
-    ----------
-    centers : array of shape (clusters, directions)
-        The means of the clusters.
-    labels : array of shape (points,)
-        The cluster of each point, from 0.
-    strength : array of shape (candidates,)
-        The prediction strength of 1, 2, ... clusters; empty if the number was given.
-    """
-
-    centers: FloatArray
-    labels: IntArray
-    strength: FloatArray
-
-
 def cluster(
     inside: FloatArray, number: int | None, *, largest: int, rng: np.random.Generator
-) -> Clusters:
+) -> tuple[FloatArray, IntArray, FloatArray]:
     r"""Find clusters of points by k-means, with a given or chosen number of clusters.
 
     The chosen number is the largest one whose prediction strength (Tibshirani & Walther 2005) is at
@@ -86,6 +67,9 @@ def cluster(
     worst cluster of one half, the share of pairs of its points that the clusters of the other half
     also put together. It is 1 for k = 1. The median over three random halvings is used, so that it
     does not depend on a single one.
+
+    Returns the means of the clusters, the cluster of each point from 0, and the prediction strength
+    of 1, 2, ... clusters, which is empty if the number was given.
 
     Parameters
     ----------
@@ -102,8 +86,9 @@ def cluster(
     --------
     >>> rng = np.random.default_rng(0)
     >>> centers = np.repeat(10 * np.eye(3, 5), 50, axis=0)
-    >>> found = cluster(centers + rng.standard_normal((150, 5)), None, largest=6, rng=rng)
-    >>> len(found.centers), np.bincount(found.labels)
+    >>> x = centers + rng.standard_normal((150, 5))
+    >>> means, labels, strength = cluster(x, None, largest=6, rng=rng)
+    >>> len(means), np.bincount(labels)
     (3, array([50, 50, 50]))
     """
     distinct = len(np.unique(inside.round(12), axis=0)) if inside.shape[1] else 1
@@ -119,9 +104,9 @@ def cluster(
         )
     if number == 1:
         labels = np.zeros(len(inside), dtype=np.int64)
-        return Clusters(inside.mean(axis=0, keepdims=True), labels, strength)
+        return inside.mean(axis=0, keepdims=True), labels, strength
     means = _k_means(inside, number, rng, starts=_STARTS)
-    return Clusters(means.cluster_centers_, means.labels_.astype(np.int64), strength)
+    return means.cluster_centers_, means.labels_.astype(np.int64), strength
 
 
 def prediction_strengths(x: FloatArray, largest: int, *, rng: np.random.Generator) -> FloatArray:
@@ -261,13 +246,15 @@ class SubclassSearch:
         names: list[int] = []
         for name, (own, is_train, inside) in zip(self._classes.tolist(), self._parts, strict=True):
             wanted = _number(number, name, self._classes)
-            found = cluster(inside[is_train], wanted, largest=largest, rng=self.rng)
-            labels[own] = len(names) + _nearest(found.centers, inside)
-            labels[own[is_train]] = len(names) + found.labels
-            counts[name] = len(found.centers)
-            if len(found.strength):
-                strength[name] = found.strength
-            names += range(len(found.centers))
+            means, own_labels, strengths = cluster(
+                inside[is_train], wanted, largest=largest, rng=self.rng
+            )
+            labels[own] = len(names) + _nearest(means, inside)
+            labels[own[is_train]] = len(names) + own_labels
+            counts[name] = len(means)
+            if len(strengths):
+                strength[name] = strengths
+            names += range(len(means))
         class_of = np.repeat(np.arange(len(self._classes)), list(counts.values()))
         return Subclasses(counts, labels, class_of, tuple(names), strength)
 

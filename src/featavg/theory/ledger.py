@@ -16,7 +16,7 @@ from featavg.arrays import FloatArray
 from featavg.networks import reference
 from featavg.theory import measurements as m
 from featavg.theory import points as p
-from featavg.theory.claim import Claim, Finding, at_least, at_most, between
+from featavg.theory.claim import Claim, Finding, at_least, at_most, between, not_stated
 from featavg.theory.evidence import Evidence, ProofQuantities
 
 # The section of a claim, by its kind or else by the first character of its number.
@@ -30,17 +30,12 @@ _SECTIONS = {
     "d": "Appendix D: reference networks",
     "frei": "Appendix D: reference networks",
 }
-_COARSE_WORDS = {
-    "label": "side",
-    "others": "the opposite side",
-    "centers": "the sum of its side's centres",
-    "width": "m",
-}
-_FINE_WORDS = {
-    "label": "class",
-    "others": "other classes",
-    "centers": "its own centre",
-    "width": "h",
+# Words for the 2-class and for the k-class network.
+_WORDS = {
+    "label": ("side", "class"),
+    "others": ("the opposite side", "other classes"),
+    "centers": ("the sum of its side's centres", "its own centre"),
+    "width": ("m", "h"),
 }
 _ERROR = "exp(-Ω(log² d)), read with the constant 1"
 _READINGS = {
@@ -62,25 +57,21 @@ _READINGS = {
     "lemma-c.21": "σ is printed with the class 1; read as the own class",
     "lemma-b.25": "o(1), read as a tenth of λ",
     "lemma-c.25": "o(1), read as a tenth of λ",
+    **dict.fromkeys(("theorem-4.5.1", "theorem-4.5.3", "theorem-4.7.1", "theorem-d.4"), _ERROR),
+    **dict.fromkeys(("proposition-4.8.accuracy", "proposition-4.8.robustness"), _ERROR),
     "theorem-4.5.window": "no constants given; read with 1",
-    "theorem-4.5.1": _ERROR,
     "theorem-4.5.2": "o(d^-1/2), read as λ d^-1/2 / 10",
     "theorem-4.5.2.lambda": "Ω(1), read with 1",
     "theorem-4.5.2.biases": "o(1), read as 1/10",
-    "theorem-4.5.3": _ERROR,
     "theorem-4.6": "o(1), read against the size of f",
     "theorem-4.7.window": "no constants given; with 1",
-    "theorem-4.7.1": _ERROR,
     "theorem-4.7.2": "o(d^-1/2), read as λ d^-1/2 / 10",
     "theorem-4.7.2.lambda": "Ω(log k), read with 1",
     "theorem-4.7.3": _ERROR + "; the radius is of the proof",
     "proposition-4.8.loss": "exp(-Ω(d)), read as exp(-d/2)",
-    "proposition-4.8.accuracy": _ERROR,
-    "proposition-4.8.robustness": _ERROR,
     "theorem-d.1": "1 - o(1), read as in Theorem 4.5",
     "theorem-d.2": "Ω(√(d/k)), read as 2(1+c) √(d/k) as for Theorem 4.5; for zero biases",
     "theorem-d.3": "the radius is garbled; √d/3 in the proof",
-    "theorem-d.4": _ERROR,
     "frei-4.2": "of KKT points, which training only approaches; no constant given, read with 1",
 }
 _POWERS_OF_K = ("", " k", " k²", " k³")
@@ -102,8 +93,8 @@ def _claims(
         The ids, of which those of Appendix C are about the k-class network, all others about the
         2-class network.
     statement, bound : str
-        Templates: the words of ``_COARSE_WORDS`` and ``_FINE_WORDS`` depend on the network, and
-        ``{c}`` is the constant.
+        Templates: the words of ``_WORDS`` depend on the network, and ``{c}`` is the constant. Where
+        ε has no meaning, statements that mention it are not made.
     measure : callable
         ``measure(evidence, quantities)`` or, with constants, ``measure(evidence, quantities, c)``.
     constants : sequence of (int,) or (int, int)
@@ -114,9 +105,12 @@ def _claims(
         kind, _, number = name.partition("-")
         section = _SECTIONS[kind if kind in _SECTIONS else number[0]]
         fine = number.startswith("c")
-        words = (_FINE_WORDS if fine else _COARSE_WORDS) | {"c": f"{factor}{_POWERS_OF_K[power]}"}
+        words = {name: pair[fine] for name, pair in _WORDS.items()}
+        words["c"] = f"{factor}{_POWERS_OF_K[power]}"
 
         def measured(e: Evidence) -> Finding:
+            if "ε" in statement + bound and np.isnan(e.epsilon):
+                return not_stated("ε has no meaning: √(n/k) is not above ln(n/k)")
             constant = () if factor is None else (factor * e.k**power,)
             return measure(e, e.fine if fine else e.coarse, *constant)
 
@@ -222,7 +216,7 @@ _CLAIMS = [
         "exp(gap/2) to exp(gap)", m.pulls_by_margins),
     *_claims("lemma-b.7.epsilon",
         "the ε in which everything below is measured is itself small.", "k^-2.5",
-        m.small_epsilon),
+        lambda e, _: at_most(e.epsilon, float(e.k) ** -2.5)),
     *_claims("lemma-b.7.1 lemma-c.10.1", "own noise coefficients grow like the logarithm of time.",
         "(k/2n) ln(ηt) to (2k/n) ln(t+1)", m.growth_of_noise),
     *_claims("lemma-b.7.2 lemma-c.10.2",

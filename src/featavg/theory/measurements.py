@@ -9,22 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg.arrays import FloatArray
-from featavg.theory.claim import Finding, at_least, at_most, both, not_stated
+from featavg.theory.claim import Finding, at_least, at_most, both
 from featavg.theory.evidence import Evidence, ProofQuantities
 from featavg.training.descent import descend
 
 SMALL = 0.1
 """The number that stands for o(1)."""
 
-_NO_EPSILON = "ε has no meaning: √(n/k) is not above ln(n/k)"
-
 
 def in_units_of_epsilon(
     e: Evidence, measured: ArrayLike, factor: float, offset: float = 0.0
 ) -> Finding:
     """Check that measured <= offset + factor · ε."""
-    if np.isnan(e.epsilon):
-        return not_stated(_NO_EPSILON)
     return at_most(measured, offset + factor * e.epsilon, f"ε = {e.epsilon:.3g}")
 
 
@@ -58,21 +54,12 @@ def pulls_by_margins(_: Evidence, quantities: ProofQuantities) -> Finding:
 
 def pulls_by_margins_of_classes(e: Evidence, quantities: ProofQuantities) -> Finding:
     """Check the same for k classes, with other functions of the gap."""
-    if np.isnan(e.epsilon):
-        return not_stated(_NO_EPSILON)
     gap, log_ratio = _extreme_pair(quantities)
     ratio, room = np.exp(log_ratio), 1 + 2 * e.epsilon
     return both(
         at_most(ratio, np.exp(gap) * room),
         at_least(ratio, (np.exp(gap) + e.k - 1) / e.k / room),
     )
-
-
-def small_epsilon(e: Evidence, _: ProofQuantities) -> Finding:
-    """Check that ε is at most k^-2.5."""
-    if np.isnan(e.epsilon):
-        return not_stated(_NO_EPSILON)
-    return at_most(e.epsilon, float(e.k) ** -2.5)
 
 
 def in_window(quantities: ProofQuantities, start: float, k: int) -> Finding:
@@ -187,8 +174,6 @@ def others_small(e: Evidence, quantities: ProofQuantities) -> Finding:
 
 def similar_noise(e: Evidence, quantities: ProofQuantities, factor: float) -> Finding:
     """Check that any two own σ differ by at most a factor 1 + `factor` ε and 1/(nd)."""
-    if np.isnan(e.epsilon):
-        return not_stated(_NO_EPSILON)
     own = quantities.own_noise[1:]
     largest, smallest = own.max(axis=1), own.min(axis=1)
     room = 1 / (e.n * e.d)
@@ -201,8 +186,6 @@ def similar_noise(e: Evidence, quantities: ProofQuantities, factor: float) -> Fi
 
 def margin_by_noise(e: Evidence, quantities: ProofQuantities) -> Finding:
     """Check that (n/2k) σ - 2ε <= q <= (2n/k) σ + 2ε."""
-    if np.isnan(e.epsilon):
-        return not_stated(_NO_EPSILON)
     low, high = _own_noise_range(quantities)
     q = quantities.margin[1:]
     return both(
