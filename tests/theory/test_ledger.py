@@ -99,17 +99,18 @@ def regime():
     )
 
 
-def with_run(e, side, initial_net=None, **arrays):
-    """Return evidence in which the recorded parameters of one network are others."""
+def with_run(e, side, initial_net=None, sample=None, **arrays):
+    """Return evidence in which the sample or the recorded parameters of one network are others."""
     run = getattr(e, side).run
+    sample = run.sample if sample is None else sample
     initial = run.initial_net if initial_net is None else initial_net
     moved = initial.biases - run.initial_net.biases
     snapshots = tuple(
         replace(snapshot, biases=snapshot.biases + moved, **{k: v[i] for k, v in arrays.items()})
         for i, snapshot in enumerate(run.snapshots)
     )
-    net = snapshots[-1].rebuild(initial, run.sample)
-    changed = replace(run, initial_net=initial, net=net, snapshots=snapshots)
+    net = snapshots[-1].rebuild(initial, sample)
+    changed = replace(run, sample=sample, initial_net=initial, net=net, snapshots=snapshots)
     return replace(e, **{side: ProofQuantities(changed)})
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length, check_X_y, column_
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray
 from featavg.auditing.geometry import Geometry
-from featavg.auditing.heldout import STRIDE, HeldOut, Network
+from featavg.auditing.heldout import HeldOut
 from featavg.auditing.labels import check_labels
 from featavg.auditing.verdict import Audit
 from featavg.errors import InputError
@@ -90,11 +90,10 @@ def audit(
         codes = np.searchsorted(coarse.classes_, labels[test])
         chosen = np.random.default_rng(random_state).permutation(len(test))[:points]
         held = HeldOut(coarse.scaling_.apply(x[test]), codes, chosen, coarse.scaling_.factor)
-        networks: list[Network] = []
-        for step, model in ((3, coarse), (4, fine)):
-            stride = STRIDE * networks[0].median_radius if networks else None
-            networks.append(held.network(model.head_, geometry, stride))
-            reporter.show(step, "radii of held-out points")
+        coarse_network = held.network(coarse.head_, geometry)
+        reporter.show(3, "radii of held-out points")
+        fine_network = held.network(fine.head_, geometry, coarse_network)
+        reporter.show(4, "radii of held-out points")
     accuracy = np.nan
     if finer is not None:
         wanted = _codes(found.names, found.class_of, finer[test], codes)
@@ -111,9 +110,9 @@ def audit(
         norm=float(np.sqrt(x.shape[1]) / coarse.scaling_.factor),
         leading=_leading(scaled),
         geometry=geometry,
-        coarse=networks[0],
-        fine=networks[1],
-        gain=_gain(networks[0].radii, networks[1].radii, random_state),
+        coarse=coarse_network,
+        fine=fine_network,
+        gain=_gain(coarse_network.radii, fine_network.radii, random_state),
         subclass_accuracy=accuracy,
     )
 

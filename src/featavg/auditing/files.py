@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,9 +146,7 @@ def _csv(path: Path, label: str | None, subclass: str | None) -> Table:
                 f"FILE must have {len(header)} values in each row; row {number} of {path.name} has "
                 f"{len(row)}."
             )
-    _check_names(header, path.name)
-    columns = dict(zip(header, zip(*body, strict=True), strict=True))
-    return _columns(columns, label, subclass, path.name, numbers)
+    return _columns(header, zip(*body, strict=True), label, subclass, path.name, numbers)
 
 
 def _parquet(path: Path, label: str | None, subclass: str | None) -> Table:
@@ -162,49 +160,47 @@ def _parquet(path: Path, label: str | None, subclass: str | None) -> Table:
         table = file.read(use_threads=False)
     except pa.ArrowException as error:
         raise ValueError(error) from None
-    _check_names(table.column_names, path.name)
-    columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    return _columns(columns, label, subclass, path.name, range(1, table.num_rows + 1))
+    values = (column.to_pylist() for column in table.columns)
+    numbers = range(1, table.num_rows + 1)
+    return _columns(table.column_names, values, label, subclass, path.name, numbers)
 
 
-def _check_names(names: list[str], file: str) -> None:
-    """Refuse two columns of the same name."""
+def _columns(
+    names: list[str],
+    values: Iterable[Sequence[Any]],
+    label: str | None,
+    subclass: str | None,
+    file: str,
+    numbers: Sequence[int],
+) -> Table:
+    """Return columns as a table; `numbers` are the numbers of the rows in the file."""
     name, times = Counter(names).most_common(1)[0] if names else ("", 0)
     if times > 1:
         raise InputError(
             f"FILE must have a different name for each column; {file} has {name!r} {times} times."
         )
-
-
-def _columns(
-    columns: dict[str, Any],
-    label: str | None,
-    subclass: str | None,
-    name: str,
-    numbers: Sequence[int],
-) -> Table:
-    """Return columns as a table; `numbers` are the numbers of the rows in the file."""
-    own = _chosen("label", label, _LABELS, list(columns))
-    finer = _optional("subclass", subclass, _SUBCLASSES, list(columns))
+    columns = dict(zip(names, values, strict=True))
+    own = _chosen("label", label, _LABELS, names)
+    finer = _optional("subclass", subclass, _SUBCLASSES, names)
     left = [column for column in columns if column not in (own, finer)]
     rest = [column for column in left if not _is_index(column, columns[column])]
     if not rest:
-        raise InputError(f"FILE must have columns of features; {name} has none.")
+        raise InputError(f"FILE must have columns of features; {file} has none.")
     features = []
     for column in rest:
         try:
-            values = np.asarray(columns[column], dtype=np.float64)
+            numeric = np.asarray(columns[column], dtype=np.float64)
         except (TypeError, ValueError):
             raise InputError(
                 f"columns of features must have numbers only; {column!r} has other values."
             ) from None
-        bad = np.flatnonzero(~np.isfinite(values))
+        bad = np.flatnonzero(~np.isfinite(numeric))
         if len(bad):
             raise InputError(
-                f"features must be finite; column {column!r} has {values[bad[0]]} in row "
-                f"{numbers[bad[0]]} of {name}."
+                f"features must be finite; column {column!r} has {numeric[bad[0]]} in row "
+                f"{numbers[bad[0]]} of {file}."
             )
-        features.append(values)
+        features.append(numeric)
     notes = tuple(
         f"The column {column or 'without a name'} only numbers the rows and is left out."
         for column in left
@@ -216,7 +212,7 @@ def _columns(
         np.asarray(columns[own]),
         finer_values,
         own,
-        lambda point: f"in row {numbers[point]} of {name}",
+        lambda point: f"in row {numbers[point]} of {file}",
         notes,
     )
 

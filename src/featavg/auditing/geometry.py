@@ -76,11 +76,8 @@ class Geometry:
     @property
     def imbalance(self) -> float:
         """The size of the largest subclass over that of the smallest, within the worst class."""
-        ratios = [
-            self.sizes[self.class_of == c].max() / max(1, self.sizes[self.class_of == c].min())
-            for c in np.unique(self.class_of)
-        ]
-        return float(max(ratios))
+        sizes = [self.sizes[self.class_of == c] for c in np.unique(self.class_of)]
+        return float(max(own.max() / max(1, own.min()) for own in sizes))
 
     def averaging_index(self, weights: FloatArray, neuron_class: IntArray) -> float:
         """Return the mean over neurons of `featavg.averaging_index_per_neuron`, for any classes.

@@ -11,7 +11,7 @@ from featavg.arrays import FloatArray, IntArray
 from featavg.auditing.geometry import Geometry
 from featavg.estimators.heads import Head
 
-STRIDE = 1.5  # of the universal direction, in median radii of the coarse-label network
+_STRIDE = 1.5  # of the universal direction, in median radii of the coarse-label network
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,20 +70,19 @@ class HeldOut:
     chosen: IntArray
     factor: float
 
-    def network(self, head: Head, geometry: Geometry, stride: float | None) -> Network:
-        """Measure one network; `stride` is the length of universal perturbations."""
+    def network(self, head: Head, geometry: Geometry, coarse: Network | None = None) -> Network:
+        """Measure one network; universal perturbations are as long as for the coarse-label one."""
         right = head.predict(self.x) == self.codes
         radii = np.zeros(len(self.chosen))
         correct = right[self.chosen]
         some = self.chosen[correct]
         radii[correct] = head.radii(self.x[some], self.codes[some], jobs=None) / self.factor
-        if stride is None:
-            stride = STRIDE * float(np.median(radii))
+        median = float(np.median(radii)) if coarse is None else coarse.median_radius
         return Network(
             accuracy=float(right.mean()),
             averaging_index=geometry.averaging_index(head.net.weights, head.neuron_classes),
             radii=radii,
-            universal=self._universal(head, geometry, right, stride),
+            universal=self._universal(head, geometry, right, _STRIDE * median),
         )
 
     def _universal(self, head: Head, geometry: Geometry, right: Any, radius: float) -> Universal:
@@ -93,16 +92,8 @@ class HeldOut:
         weights of its neurons to that of each other class.
         """
         classes = head.classes
-        means = np.stack(
-            [
-                np.average(
-                    geometry.means[geometry.class_of == c],
-                    axis=0,
-                    weights=geometry.sizes[geometry.class_of == c],
-                )
-                for c in range(classes)
-            ]
-        )
+        shares = [geometry.sizes * (geometry.class_of == c) for c in range(classes)]
+        means = np.stack([np.average(geometry.means, axis=0, weights=share) for share in shares])
         neurons = head.neuron_classes
         sums = np.stack([head.net.weights[neurons == c].sum(axis=0) for c in range(classes)])
         directions, broken = np.zeros_like(means), 0

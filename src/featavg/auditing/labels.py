@@ -33,7 +33,7 @@ def check_labels(
     Traceback (most recent call last):
     featavg.errors.InputError: y must have a value for every point; got 1 missing, at index 1.
     """
-    missing = np.flatnonzero(_missing(values))
+    missing = np.flatnonzero([_is_missing(value) for value in values.tolist()])
     if len(missing):
         first = "" if len(missing) == 1 else "the first "
         raise InputError(
@@ -62,16 +62,9 @@ def _are_classes(values: Any) -> bool:
         return False
 
 
-def _missing(values: Any) -> Any:
-    """Return which labels are None, NaN, empty, or the text nan."""
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind in "iub":
-        return np.zeros(len(values), dtype=bool)
-    return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
-
-
 def _is_missing(value: Any) -> bool:
+    """Return whether a label is None, NaN, empty, or the text nan."""
     if isinstance(value, str):
         return value.strip().lower() in ("", "nan")
-    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, float) and value != value)
+    is_nan = isinstance(value, float | np.floating) and value != value
+    return is_nan or type(value).__name__ in _MISSING_TYPES

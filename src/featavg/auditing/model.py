@@ -125,13 +125,11 @@ def audit_model(
     else:
         found = given_subclasses(classes, codes, np.asarray(subclass))
     geometry = Geometry.of(points, found.labels, found.class_of)
-    weights = linear[layer].weight.detach().double().numpy(force=True)
-    following = names.index(layer) + 1
-    neuron_class = (
-        np.arange(len(weights))
-        if following == len(names)
-        else linear[names[following]].weight.detach().double().numpy(force=True).argmax(axis=0)
+    weights, *following = (
+        linear[name].weight.detach().double().numpy(force=True)
+        for name in names[names.index(layer) : names.index(layer) + 2]
     )
+    neuron_class = following[0].argmax(axis=0) if following else np.arange(len(weights))
     if neuron_class.shape != (len(weights),) or neuron_class.max() >= len(classes):
         raise InputError(
             f"layer must be the last linear one or be followed by one with an output for each of "

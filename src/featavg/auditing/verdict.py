@@ -93,18 +93,72 @@ class Audit:
 
     @property
     def reasons(self) -> list[str]:
-        """Likely reasons why the predicted gain is not reached."""
-        return _reasons(self)
+        """Likely reasons why the predicted gain √(k/2) is not reached, most important first.
+
+        Empty if no gain is predicted, or if it is reached.
+        """
+        found, geometry = [], self.geometry
+        if self.predicted_ratio is None or not self.ratio < _NEARLY * self.predicted_ratio:
+            return []
+        if geometry.cosine_deviation >= NOT_ORTHOGONAL:
+            found.append(
+                f"the means of subclasses are not orthogonal (cosines within a class are "
+                f"{geometry.cosine_deviation:.2f} away, on average, from the "
+                f"{geometry.orthogonal_cosine:.2f} of centred orthogonal means)"
+            )
+        if np.isfinite(self.subclass_accuracy) and self.subclass_accuracy < OVERLAPPING:
+            found.append(
+                f"subclasses overlap (the subclass of a held-out point is predicted correctly in "
+                f"{self.subclass_accuracy:.0%} of the cases)"
+            )
+        if geometry.imbalance >= UNBALANCED:
+            found.append(
+                f"subclasses are unbalanced (the largest of a class has {geometry.imbalance:.1f} "
+                "times the points of the smallest)"
+            )
+        if self.coarse.averaging_index < AVERAGES:
+            found.append(
+                f"the coarse-label network averages less than in the theory (index "
+                f"{self.coarse.averaging_index:.2f}), so the gain is smaller"
+            )
+        return found or ["classes are not as far apart as orthogonal means would be"]
 
     @property
     def hints(self) -> list[str]:
         """Properties of the features that may affect the result."""
-        return _hints(self)
+        few, share = self.leading
+        features = self.geometry.means.shape[1]
+        if features == 1 or share < _FEW_FEATURES_HAVE:
+            return []
+        have = "has" if few == 1 else "have"
+        return [
+            f"{few} of {features} features {have} {100 * share:.3g} % of the variance: features "
+            "have very different scales, and scaling them may change the answer."
+        ]
 
     @property
     def verdict(self) -> str:
         """The result in plain words."""
-        return _verdict(self)
+        how = "given" if self.given else "found"
+        parts = [f"{_sum(self.subclasses)} subclasses {how} in {len(self.classes)} classes."]
+        if not self.divided:
+            whole = "The subclasses are the classes" if self.given else "No class has more than one"
+            parts.append(f"{whole}: there are no features to average, and nothing to compare.")
+            return " ".join(parts)
+        if self.clear and self.clear != self.subclasses:
+            how = "and is" if self.gain[1] > 0 else "but is not"
+            parts.append(
+                f"Only {_sum(self.clear)} are stable under halving the points; training on more "
+                f"seemed more robust, {how} more robust than coarse labels on held-out points."
+            )
+        parts += [_averaging(self), _robustness(self)]
+        lost = self.coarse.accuracy - self.fine.accuracy
+        if lost > _LESS_ACCURATE:
+            parts.append(f"It costs {100 * lost:.1f} points of clean accuracy.")
+        if why := "; ".join(self.reasons):
+            predicted = f"The theory's factor of {self.predicted_ratio:.2f}"
+            parts.append(f"{predicted} is not reached: {why}.")
+        return " ".join(parts)
 
     def summary(self) -> dict[str, Any]:
         """Return everything except the points as plain data, for JSON."""
@@ -119,111 +173,31 @@ class Audit:
             }
             for name, net in (("coarse", self.coarse), ("fine", self.fine))
         }
+        geometry, geometric = self.geometry, ("cosine_deviation", "decoupled_index", "imbalance")
         return {
             "classes": [str(name) for name in self.classes],
             "subclasses": {str(name): count for name, count in self.subclasses.items()},
             "subclasses_given": self.given,
             "subclasses_clear": {str(name): count for name, count in self.clear.items()},
-            "trained": self.trained,
-            "held_out": self.held_out,
-            "measured": self.measured,
-            "norm": self.norm,
-            "sizes": self.geometry.sizes.tolist(),
-            "cosines": self.geometry.cosines.tolist(),
-            "cosine_deviation": self.geometry.cosine_deviation,
-            "decoupled_index": self.geometry.decoupled_index,
-            "imbalance": self.geometry.imbalance,
+            **{name: getattr(self, name) for name in ("trained", "held_out", "measured", "norm")},
+            "sizes": geometry.sizes.tolist(),
+            "cosines": geometry.cosines.tolist(),
+            **{name: getattr(geometry, name) for name in geometric},
             "subclass_accuracy": self.subclass_accuracy,
             **networks,
             "gain": self.gain[0],
             "gain_interval": list(self.gain[1:]),
-            "ratio": self.ratio,
-            "predicted_ratio": self.predicted_ratio,
-            "reasons": self.reasons,
-            "verdict": self.verdict,
-            "hints": self.hints,
+            **{name: getattr(self, name) for name in ("ratio", "predicted_ratio")},
+            **{name: getattr(self, name) for name in ("reasons", "verdict", "hints")},
         }
 
     def __repr__(self) -> str:
-        found = " + ".join(str(count) for count in self.subclasses.values())
-        return (
-            f"Audit({found} subclasses, median radius {self.coarse.median_radius:.3g} -> "
-            f"{self.fine.median_radius:.3g})"
-        )
+        medians = f"{self.coarse.median_radius:.3g} -> {self.fine.median_radius:.3g}"
+        return f"Audit({_sum(self.subclasses)} subclasses, median radius {medians})"
 
 
-def _reasons(audit: Audit) -> list[str]:
-    """Return likely reasons why the predicted gain √(k/2) is not reached, most important first.
-
-    The list is empty if no gain is predicted, or if it is reached.
-    """
-    found = []
-    geometry = audit.geometry
-    if audit.predicted_ratio is None or not audit.ratio < _NEARLY * audit.predicted_ratio:
-        return []
-    if geometry.cosine_deviation >= NOT_ORTHOGONAL:
-        found.append(
-            f"the means of subclasses are not orthogonal (cosines within a class are "
-            f"{geometry.cosine_deviation:.2f} away, on average, from the "
-            f"{geometry.orthogonal_cosine:.2f} of centred orthogonal means)"
-        )
-    if np.isfinite(audit.subclass_accuracy) and audit.subclass_accuracy < OVERLAPPING:
-        found.append(
-            f"subclasses overlap (the subclass of a held-out point is predicted correctly in "
-            f"{audit.subclass_accuracy:.0%} of the cases)"
-        )
-    if geometry.imbalance >= UNBALANCED:
-        found.append(
-            f"subclasses are unbalanced (the largest of a class has {geometry.imbalance:.1f} times "
-            "the points of the smallest)"
-        )
-    if audit.coarse.averaging_index < AVERAGES:
-        found.append(
-            f"the coarse-label network averages less than in the theory (index "
-            f"{audit.coarse.averaging_index:.2f}), so the gain is smaller"
-        )
-    return found or ["classes are not as far apart as orthogonal means would be"]
-
-
-def _verdict(audit: Audit) -> str:
-    """Return the result in a few sentences."""
-    counts = " + ".join(str(count) for count in audit.subclasses.values())
-    how = "given" if audit.given else "found"
-    parts = [f"{counts} subclasses {how} in {len(audit.classes)} classes."]
-    if not audit.divided:
-        whole = "The subclasses are the classes" if audit.given else "No class has more than one"
-        parts.append(f"{whole}: there are no features to average, and nothing to compare.")
-        return " ".join(parts)
-    if audit.clear and audit.clear != audit.subclasses:
-        clear = " + ".join(str(count) for count in audit.clear.values())
-        how = "and is" if audit.gain[1] > 0 else "but is not"
-        parts.append(
-            f"Only {clear} are stable under halving the points; training on more seemed more "
-            f"robust, {how} more robust than coarse labels on held-out points."
-        )
-    parts += [_averaging(audit), _robustness(audit)]
-    lost = audit.coarse.accuracy - audit.fine.accuracy
-    if lost > _LESS_ACCURATE:
-        parts.append(f"It costs {100 * lost:.1f} points of clean accuracy.")
-    why = audit.reasons
-    if why:
-        parts.append(
-            f"The theory's factor of {audit.predicted_ratio:.2f} is not reached: {'; '.join(why)}."
-        )
-    return " ".join(parts)
-
-
-def _hints(audit: Audit) -> list[str]:
-    """Return properties of the features that may affect the result."""
-    few, share = audit.leading
-    features = audit.geometry.means.shape[1]
-    if features == 1 or share < _FEW_FEATURES_HAVE:
-        return []
-    have = "has" if few == 1 else "have"
-    return [
-        f"{few} of {features} features {have} {100 * share:.3g} % of the variance: features have "
-        "very different scales, and scaling them may change the answer."
-    ]
+def _sum(counts: dict[Any, int]) -> str:
+    return " + ".join(str(count) for count in counts.values())
 
 
 def _averaging(audit: Audit) -> str:

@@ -18,9 +18,9 @@ from featavg import checks
 from featavg.array_files import write_arrays
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
-from featavg.estimators.fitting import Fitted, Plan
+from featavg.estimators.fitting import Plan, Task, fit_head
 from featavg.estimators.frontier import Frontier
-from featavg.estimators.heads import Head, decided
+from featavg.estimators.heads import Head
 from featavg.estimators.plain_data import describe
 from featavg.estimators.scaling import Scaling
 
@@ -74,26 +74,27 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         points = self.scaling_.apply(X, np.float32)
         return points, codes.astype(np.int64), np.random.default_rng(int(seed))
 
-    def _plan(self) -> Plan:
-        """Return the checked parameters of training."""
+    def _plan(self, readout: str | None = None) -> tuple[Plan, float]:
+        """Return the checked parameters of training, and the fraction of held-out points."""
         rate = self.learning_rate
         if isinstance(rate, str):
             checks.choice("learning_rate", rate, ("auto",))
-        return Plan(
+        fraction = checks.scale("validation_fraction", self.validation_fraction)
+        if not fraction < 1:
+            raise InputError(f"validation_fraction must be below 1; got {fraction!r}.")
+        plan = Plan(
+            width=checks.count("width", self.width),
+            init_scale=checks.scale("init_scale", self.init_scale),
+            readout=readout,
             learning_rate=None if isinstance(rate, str) else checks.scale("learning_rate", rate),
             max_iter=checks.count("max_iter", self.max_iter),
             robustness=checks.scale("robustness", self.robustness, zero=True),
         )
+        return plan, fraction
 
-    def _fraction(self) -> float:
-        fraction = checks.scale("validation_fraction", self.validation_fraction)
-        if not fraction < 1:
-            raise InputError(f"validation_fraction must be below 1; got {fraction!r}.")
-        return fraction
-
-    def _set_fitted(self, fitted: Fitted) -> None:
-        self.head_, self.frontier_ = fitted.head, fitted.frontier
-        self.n_iter_, self.learning_rate_ = fitted.steps, fitted.learning_rate
+    def _train(self, task: Task, plan: Plan, rng: np.random.Generator) -> None:
+        self.head_, self.frontier_, self.learning_rate_ = fit_head(task, plan, rng=rng)
+        self.n_iter_ = int(self.frontier_.steps[self.frontier_.chosen])
 
     def _scaled(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
@@ -106,18 +107,15 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         With two classes it is one number for each point, positive for the second class; with more
         classes it is one number for each point and class, and the largest decides.
         """
-        points = self._scaled(X)
-        return self.head_.decision(points)
+        return self.head_.decision(self._scaled(X))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each point."""
-        decision = self.decision_function(X)
-        return self.classes_[decided(decision)]
+        return self.classes_[self.head_.predict(self._scaled(X))]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return the probability of each class, shape (points, classes)."""
-        points = self._scaled(X)
-        return self.head_.probabilities(points)
+        return self.head_.probabilities(self._scaled(X))
 
     def predict_radius(self, X: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
         """Return the certified L2 radius of each prediction, in the units of X.
@@ -137,7 +135,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         points = self._scaled(X)
         predicted = self.head_.predict(points)
         jobs = None if n_jobs is None else effective_n_jobs(n_jobs)
-        return self.scaling_.radius(self.head_.radii(points, predicted, jobs=jobs))
+        return self.head_.radii(points, predicted, jobs=jobs) / self.scaling_.factor
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to a file that `featavg.estimators.load` reads.

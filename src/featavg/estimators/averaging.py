@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from featavg import checks
 from featavg.estimators._base import HeadClassifier
-from featavg.estimators.fitting import Task, fit_head, inner_split
-from featavg.estimators.heads import coarse_head
+from featavg.estimators.fitting import Task, inner_split
 
 
 class AveragingClassifier(HeadClassifier):
@@ -76,18 +74,10 @@ class AveragingClassifier(HeadClassifier):
         y : array of shape (points,)
             Their classes.
         """
-        width = checks.count("width", self.width)
-        scale = checks.scale("init_scale", self.init_scale)
-        plan, fraction = self._plan(), self._fraction()
+        plan, fraction = self._plan()
         points, codes, rng = self._checked(X, y)
         weights, halves = rng.spawn(2)
-        task = Task(
-            points,
-            codes,
-            np.arange(len(self.classes_)),
-            lambda sample: coarse_head(sample, width=width, scale=scale, rng=weights),
-            inner_split(codes, fraction, halves),
-            self.scaling_,
-        )
-        self._set_fitted(fit_head(task, plan, rng=halves))
+        split = inner_split(codes, fraction, halves)
+        classes = np.arange(len(self.classes_))
+        self._train(Task(points, codes, classes, split, self.scaling_, weights), plan, halves)
         return self

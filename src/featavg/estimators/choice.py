@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from featavg.arrays import IntArray
 from featavg.estimators.fitting import Plan, Split
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.subclasses import Subclasses, SubclassSearch
@@ -21,20 +22,17 @@ _POINTS = 2000
 # At this prediction strength clusters are so clear that no larger number is tried.
 _CLEAR = 0.95
 
-FrontierMeasure = Callable[[Subclasses, Split, Plan], Frontier]
-
 
 def choose_subclasses(
     search: SubclassSearch,
-    codes: IntArray,
     split: Split,
-    measure: FrontierMeasure,
-    *,
+    measure: Callable[[Subclasses, Split, Plan], Frontier],
     plan: Plan,
+    *,
+    wanted: Any,
     largest: int,
-    rng: np.random.Generator,
 ) -> Subclasses:
-    """Choose the number of subclasses of each class, and find them.
+    """Choose the number of subclasses of each class unless it is given, and find them.
 
     The first candidate are the numbers found by `cluster`, and they are used if all classes have
     subclasses with a prediction strength of 0.95. Real classes often have no clear clusters, and
@@ -44,19 +42,20 @@ def choose_subclasses(
     within half of `robustness` standard errors of the best, is within 5 % of the largest. (Half,
     because early stopping costs accuracy as well.)
     """
-    first = search.find(largest=largest)
-    if not split.held_out or _is_clear(first):
+    first = search.find(wanted, largest=largest)
+    is_given = not (isinstance(wanted, str) and wanted == "auto")
+    if is_given or not split.held_out or _is_clear(first):
         return first
-    fewest = int(np.bincount(codes[split.train]).min()) // _FEWEST_POINTS
     average = len(first.class_of) / len(first.counts)
-    tried = [m for m in sorted({largest // 2, largest}) if average < m <= fewest]
+    most = search.smallest_class // _FEWEST_POINTS
+    tried = [m for m in sorted({largest // 2, largest}) if average < m <= most]
     candidates = [first, *(search.find(m) for m in tried)]
     if len(candidates) == 1:
         return first
-    short = Plan(plan.learning_rate, min(plan.max_iter, _STEPS), plan.robustness)
-    frontiers = [measure(found, _fewer(split, found, rng), short) for found in candidates]
+    short = replace(plan, max_iter=min(plan.max_iter, _STEPS))
+    frontiers = [measure(found, _fewer(split, found, search.rng), short) for found in candidates]
     chosen = candidates[smallest_robust(frontiers, plan.robustness / 2)]
-    return Subclasses(chosen.counts, chosen.labels, chosen.class_of, chosen.names, first.strength)
+    return replace(chosen, strength=first.strength)
 
 
 def _is_clear(found: Subclasses) -> bool:

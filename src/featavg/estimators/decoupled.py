@@ -11,12 +11,10 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from featavg import checks
 from featavg.arrays import IntArray
-from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.estimators._base import HeadClassifier
 from featavg.estimators.choice import choose_subclasses
-from featavg.estimators.fitting import Split, Task, fit_head, inner_split, measure_frontier
-from featavg.estimators.heads import Head, fine_head
+from featavg.estimators.fitting import Split, Task, inner_split, measure_frontier
 from featavg.estimators.subclasses import Subclasses, SubclassSearch, given_subclasses
 from featavg.networks.multiclass import READOUTS
 
@@ -109,50 +107,32 @@ class DecoupledClassifier(HeadClassifier):
             Their subclasses; found if not given. The same name in two classes denotes two
             subclasses.
         """
-        width = checks.count("width", self.width)
-        scale = checks.scale("init_scale", self.init_scale)
-        readout = checks.choice("readout", self.readout, READOUTS)
-        plan, fraction = self._plan(), self._fraction()
+        plan, fraction = self._plan(checks.choice("readout", self.readout, READOUTS))
         points, codes, rng = self._checked(X, y)
         weights, halves, searching = rng.spawn(3)
 
         def task(found: Subclasses, split: Split) -> Task:
-            def new_head(sample: Sample) -> Head:
-                return fine_head(
-                    sample, found.class_of, width=width, scale=scale, readout=readout, rng=weights
-                )
-
-            return Task(points, found.labels, found.class_of, new_head, split, self.scaling_)
+            return Task(points, found.labels, found.class_of, split, self.scaling_, weights)
 
         if subclass is not None:
-            found = given_subclasses(self.classes_, codes, _names(subclass, X))
-            split = inner_split(found.labels, fraction, halves)
+            self.subclasses_ = given_subclasses(self.classes_, codes, _names(subclass, X))
+            split = inner_split(self.subclasses_.labels, fraction, halves)
         else:
             split = inner_split(codes, fraction, halves)
-            largest = checks.count("max_subclasses", self.max_subclasses)
-            search = SubclassSearch(points, codes, split.train, self.classes_, rng=searching)
-            if isinstance(self.subclasses, str) and self.subclasses == "auto":
-                found = choose_subclasses(
-                    search,
-                    codes,
-                    split,
-                    lambda found, part, short: measure_frontier(
-                        task(found, part), short, rng=halves
-                    ),
-                    plan=plan,
-                    largest=largest,
-                    rng=searching,
-                )
-            else:
-                found = search.find(self.subclasses, largest=largest)
-        self.subclasses_ = found
-        self._set_fitted(fit_head(task(found, split), plan, rng=halves))
+            self.subclasses_ = choose_subclasses(
+                SubclassSearch(points, codes, split.train, self.classes_, rng=searching),
+                split,
+                lambda found, part, short: measure_frontier(task(found, part), short, rng=halves),
+                plan,
+                wanted=self.subclasses,
+                largest=checks.count("max_subclasses", self.max_subclasses),
+            )
+        self._train(task(self.subclasses_, split), plan, halves)
         return self
 
     def predict_subclass(self, X: ArrayLike) -> IntArray:
         """Return the subclass of each point, as numbered in `subclasses_.labels`."""
-        points = self._scaled(X)
-        return self.head_.net.outputs(points).argmax(axis=0)
+        return self.head_.net.outputs(self._scaled(X)).argmax(axis=0)
 
 
 def _names(subclass: Any, X: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from featavg.arrays import FloatArray, IntArray
 from featavg.data.law import Sample
 from featavg.estimators.frontier import Frontier, checkpoint_steps, training_path
-from featavg.estimators.heads import Head
+from featavg.estimators.heads import Head, new_head
 from featavg.estimators.scaling import Scaling
 from featavg.training.learning_rate import stable_learning_rate
 
@@ -26,6 +25,7 @@ _MANY_POINTS = 8000
 _FEWEST_HELD_OUT = 10
 # Searches for the frontier stop early; what is proved until then is still a lower bound.
 _FRONTIER_NODES = 200
+_RADIUS_POINTS = 100
 # Exact searches need no attack to start from; the bound of the probability readout does.
 _FRONTIER_ATTACK = {"argmax": 0, "probability": 20}
 # Training stops when doubling the steps (two checkpoints) gains less than half a standard error of
@@ -35,17 +35,17 @@ _GAIN = 0.5
 _FEWEST_STEPS = 100
 _FEWEST_STEPS_IF_PERFECT = 50
 
-NewHead = Callable[[Sample], Head]
-
 
 @dataclass(frozen=True)
 class Plan:
     """The parameters of training, see those of the estimators."""
 
-    learning_rate: float | None = None
-    max_iter: int = 300
-    robustness: float = 1.0
-    radius_points: int = 100
+    width: int
+    init_scale: float
+    readout: str | None
+    learning_rate: float | None
+    max_iter: int
+    robustness: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +55,6 @@ class Split:
     train: IntArray
     check: IntArray
     held_out: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A trained head and the history of its training."""
-
-    head: Head
-    frontier: Frontier
-    steps: int
-    learning_rate: float
 
 
 def inner_split(groups: IntArray, fraction: float, rng: np.random.Generator) -> Split:
@@ -98,27 +88,27 @@ class Task:
         The labels the network is trained on: subclasses or classes, from 0.
     class_of : array of shape (subclasses,)
         The class of each subclass.
-    new_head : callable
-        Draws a head for a sample.
     split : Split
         The points for training, which contain each subclass, and for validation.
     scaling : Scaling
         Converts radii to the units of the input.
+    rng : numpy.random.Generator
+        Draws the initial weights.
     """
 
     x: FloatArray
     fine: IntArray
     class_of: IntArray
-    new_head: NewHead
     split: Split
     scaling: Scaling
+    rng: np.random.Generator
 
 
-def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fitted:
+def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> tuple[Head, Frontier, float]:
     """Choose the number of steps on held-out points, then train on all points.
 
     With thousands of training points the second training is skipped. `rng` draws the points whose
-    radii are measured during training.
+    radii are measured during training. Returns the head, the frontier and the learning rate.
     """
     start, part, rate = _start(task, plan)
     frontier, heads = _measure_path(task, start, part, rate, plan, rng)
@@ -127,14 +117,15 @@ def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fitted:
             f"Maximum iterations ({plan.max_iter}) reached and accuracy was still rising. "
             "Increase max_iter to improve the fit.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    head, steps = heads[frontier.chosen], int(frontier.steps[frontier.chosen])
+    head = heads[frontier.chosen]
     if task.split.held_out and len(part) < _MANY_POINTS:
-        whole = sample_of(task.x, task.fine, task.class_of)
-        ((_, net),) = training_path(start.net, whole, learning_rate=rate, steps=np.array([steps]))
+        whole = _sample_of(task.x, task.fine, task.class_of)
+        steps = frontier.steps[[frontier.chosen]]
+        ((_, net),) = training_path(start.net, whole, learning_rate=rate, steps=steps)
         head = start.with_net(net)
-    return Fitted(head, frontier, steps, rate)
+    return head, frontier, rate
 
 
 def measure_frontier(task: Task, plan: Plan, *, rng: np.random.Generator) -> Frontier:
@@ -145,12 +136,19 @@ def measure_frontier(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fro
 
 def _start(task: Task, plan: Plan) -> tuple[Head, Sample, float]:
     train = task.split.train
-    part = sample_of(task.x[train], task.fine[train], task.class_of)
-    start = task.new_head(part)
+    part = _sample_of(task.x[train], task.fine[train], task.class_of)
+    start = new_head(
+        part,
+        task.class_of,
+        width=plan.width,
+        scale=plan.init_scale,
+        readout=plan.readout,
+        rng=task.rng,
+    )
     return start, part, plan.learning_rate or stable_learning_rate(start.net, part)
 
 
-def sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:
+def _sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:
     """Return points with fine labels as a sample; class 1 is positive (class 0 is not)."""
     x.flags.writeable = False  # handed over, not copied
     return Sample.from_points(x, fine, positive=[int(j) for j in np.flatnonzero(class_of == 1)])
@@ -162,25 +160,22 @@ def _measure_path(
     """Train until the accuracy no longer improves, and measure along the way."""
     check = task.x[task.split.check].astype(np.float64)
     right = task.class_of[task.fine[task.split.check]]
-    some = np.sort(rng.permutation(len(check))[: plan.radius_points])
+    some = np.sort(rng.permutation(len(check))[:_RADIUS_POINTS])
     rows: list[tuple[int, float, float]] = []
     heads: list[Head] = []
     grid = checkpoint_steps(plan.max_iter)
     for step, net in training_path(start.net, part, learning_rate=rate, steps=grid):
         head = start.with_net(net)
         heads.append(head)
-        radii = head.lower_radii(
-            check[some],
-            right[some],
-            max_nodes=_FRONTIER_NODES,
-            attack_steps=_FRONTIER_ATTACK[head.readout],
-        )
+        limits = {"max_nodes": _FRONTIER_NODES, "attack_steps": _FRONTIER_ATTACK[head.readout]}
+        radii = head.lower_radii(check[some], right[some], **limits)
         accuracy = float((head.predict(check) == right).mean())
-        rows.append((step, accuracy, float(np.median(task.scaling.radius(radii)))))
+        rows.append((step, accuracy, float(np.median(radii / task.scaling.factor))))
+        steps, accuracies, radius = (np.array(column) for column in zip(*rows, strict=True))
         frontier = Frontier(
-            steps=np.array([row[0] for row in rows]),
-            accuracy=np.array([row[1] for row in rows]),
-            radius=np.array([row[2] for row in rows]),
+            steps,
+            accuracies,
+            radius,
             points=len(check),
             radius_points=len(some),
             held_out=task.split.held_out,

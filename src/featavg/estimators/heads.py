@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
@@ -15,7 +16,7 @@ from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.robustness.exact.certify import exact_radii
 
-MAX_NODES = 10_000
+_MAX_NODES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,8 @@ class Head:
 
     def predict(self, x: FloatArray) -> IntArray:
         """Return the class of each point."""
-        return decided(self.decision(x))
+        decision = self.decision(x)
+        return decision.argmax(axis=1) if decision.ndim == 2 else (decision > 0).astype(np.int64)
 
     def probabilities(self, x: FloatArray) -> FloatArray:
         """Return the probability of each class, shape (points, classes)."""
@@ -90,40 +92,25 @@ class Head:
             return np.column_stack([expit(-decision), expit(decision)])
         return softmax(decision, axis=1)
 
-    def radii(
-        self,
-        x: FloatArray,
-        classes: IntArray,
-        *,
-        max_nodes: int = MAX_NODES,
-        attack_steps: int = 100,
-        jobs: int | None = 1,
-    ) -> FloatArray:
+    def radii(self, x: FloatArray, classes: IntArray, **search: Any) -> FloatArray:
         """Return certified radii: no smaller perturbation takes a point out of its given class.
 
         Exact for a `BinaryNet` and the argmax readout (unless a search stops at `max_nodes`), a
-        lower bound for the probability readout; 0 where the point is misclassified.
+        lower bound for the probability readout; 0 where the point is misclassified. `search` has
+        options of `featavg.exact_radii`; by default there are fewer nodes, and one process.
         """
+        options = {"max_nodes": _MAX_NODES, "jobs": 1} | search
         radii = np.zeros(len(x))
         for c in np.unique(classes):
             own = np.flatnonzero(classes == c)
             bounds = [
-                exact_radii(
-                    net,
-                    x[own],
-                    np.full(len(own), sign),
-                    max_nodes=max_nodes,
-                    attack_steps=attack_steps,
-                    jobs=jobs,
-                )
+                exact_radii(net, x[own], np.full(len(own), sign), **options)
                 for net, sign in self._contests(int(c))
             ]
             radii[own] = np.min([bound.lower for bound in bounds], axis=0)
         return radii
 
-    def lower_radii(
-        self, x: FloatArray, classes: IntArray, *, max_nodes: int, attack_steps: int
-    ) -> FloatArray:
+    def lower_radii(self, x: FloatArray, classes: IntArray, **search: Any) -> FloatArray:
         r"""Return lower bounds of `radii` in less time.
 
         With one neuron for each group and the argmax readout, a point leaves its class only where
@@ -137,7 +124,7 @@ class Head:
         net = self.net
         one_neuron_a_group = len(net.weights) == len(net.second_layer)
         if not one_neuron_a_group or self.readout != "argmax" or net.activation != ReLU():
-            return self.radii(x, classes, max_nodes=max_nodes, attack_steps=attack_steps)
+            return self.radii(x, classes, **search)
         z = net.preactivations(x)
         norms = np.linalg.norm(net.weights, axis=1)
         between = np.linalg.norm(net.weights[:, None] - net.weights[None], axis=2)
@@ -166,20 +153,15 @@ class Head:
             return [(net.with_positive(_listed(self.class_of == 1)), 1 if c == 1 else -1)]
         if net.readout == "argmax":
             return [(net.with_positive(_listed(self.class_of == c)), 1)]
-        pairs: list[tuple[TwoLayerNet, int]] = []
-        for other in range(self.classes):
-            if other != c:
-                groups = np.flatnonzero(np.isin(self.class_of, (c, other)))
-                pair = net.of_classes(groups)
-                pairs.append((pair.with_positive(_listed(self.class_of[groups] == c)), 1))
-        return pairs
-
-
-def decided(decision: FloatArray) -> IntArray:
-    """Return the predicted class of each decision."""
-    if decision.ndim == 1:
-        return (decision > 0).astype(np.int64)
-    return decision.argmax(axis=1)
+        pairs = [
+            np.flatnonzero(np.isin(self.class_of, (c, other)))
+            for other in range(self.classes)
+            if other != c
+        ]
+        return [
+            (net.of_classes(groups).with_positive(_listed(self.class_of[groups] == c)), 1)
+            for groups in pairs
+        ]
 
 
 def _nonzero(norms: FloatArray) -> FloatArray:
@@ -191,36 +173,30 @@ def _listed(which: BoolArray) -> list[int]:
     return [int(j) for j in np.flatnonzero(which)]
 
 
-def coarse_head(sample: Sample, *, width: int, scale: float, rng: np.random.Generator) -> Head:
-    """Draw the initial head for coarse labels; the clusters of the sample are the classes.
-
-    Paper: Section 3.2 for two classes. More classes get `width` neurons each (an extension).
-    """
-    classes = sample.law.clusters
-    class_of = np.arange(classes)
-    if classes == 2:
-        net = BinaryNet.init(sample, width=width, weight_scale=scale, bias_scale=scale, rng=rng)
-        return Head(_activated(net, sample, np.where(net.neuron_signs > 0, 1, 0)), class_of)
-    return fine_head(sample, class_of, width=width, scale=scale, readout="argmax", rng=rng)
-
-
-def fine_head(
+def new_head(
     sample: Sample,
     class_of: IntArray,
     *,
     width: int,
     scale: float,
-    readout: str,
+    readout: str | None,
     rng: np.random.Generator,
 ) -> Head:
-    """Draw the initial head for fine labels; the clusters of the sample are the subclasses.
+    """Draw the initial head; the clusters of the sample are the labels it is trained on.
 
     Paper: Section 4.2. Differs from the paper: with biases, which are needed in low dimension.
+    Without a readout the labels are the coarse ones: Section 3.2 for two classes; more classes get
+    `width` neurons each (an extension).
     """
-    net = MultiClassNet.init(
-        sample, width=width, weight_scale=scale, bias_scale=scale, rng=rng, readout=readout
-    )
-    return Head(_activated(net, sample, np.repeat(np.arange(net.classes), width)), class_of)
+    start: Any = {"width": width, "weight_scale": scale, "bias_scale": scale, "rng": rng}
+    net: TwoLayerNet
+    if readout is None and len(class_of) == 2:
+        net = BinaryNet.init(sample, **start)
+        group_of = np.where(net.neuron_signs > 0, 1, 0)
+    else:
+        net = MultiClassNet.init(sample, **start, readout=readout or "argmax")
+        group_of = np.repeat(np.arange(net.classes), width)
+    return Head(_activated(net, sample, group_of), class_of)
 
 
 def _activated(net: TwoLayerNet, sample: Sample, group_of: IntArray) -> TwoLayerNet:

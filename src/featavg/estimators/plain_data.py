@@ -16,8 +16,10 @@ from featavg.estimators.scaling import Scaling
 from featavg.estimators.subclasses import Subclasses
 from featavg.networks import plain_data
 
-FORMAT = "featavg estimator 2"
+FORMAT = "featavg estimator 3"
 _LABEL_KINDS = "biufU"
+_FRONTIER_ARRAYS = ("steps", "accuracy", "radius")
+_FRONTIER = {"points": int, "radius_points": int, "held_out": bool, "robustness": float}
 
 
 def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
@@ -32,12 +34,7 @@ def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         "factor": scaling.factor,
         "steps": int(estimator.n_iter_),
         "learning_rate": float(estimator.learning_rate_),
-        "frontier": [
-            frontier.points,
-            frontier.radius_points,
-            frontier.held_out,
-            float(frontier.robustness),
-        ],
+        "frontier": [getattr(frontier, name) for name in _FRONTIER],
         "network": network,
     }
     arrays: Arrays = {
@@ -45,19 +42,14 @@ def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         "shift": scaling.shift,
         **network_arrays,
         "class_of": head.class_of,
-        "frontier_steps": frontier.steps,
-        "frontier_accuracy": frontier.accuracy,
-        "frontier_radius": frontier.radius,
+        **{f"frontier_{name}": getattr(frontier, name) for name in _FRONTIER_ARRAYS},
     }
     if hasattr(estimator, "feature_names_in_"):
         arrays["feature_names"] = _labels(estimator.feature_names_in_)
     if hasattr(estimator, "subclasses_"):
         found = estimator.subclasses_
         about["names"] = [_plain(name) for name in found.names]
-        about["strength"] = [
-            None if name not in found.strength else found.strength[name].tolist()
-            for name in found.counts
-        ]
+        about["strength"] = _plain(found.strength)
         arrays["subclass_labels"] = found.labels
     return about, arrays
 
@@ -66,8 +58,8 @@ def _plain(value: Any) -> Any:
     """Return a value as JSON holds it; a mapping as a list of pairs."""
     if isinstance(value, np.random.RandomState):
         return None
-    if isinstance(value, np.generic):
-        return value.item()
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
     if isinstance(value, Mapping):
         return {"pairs": [[_plain(k), _plain(v)] for k, v in value.items()]}
     return value
@@ -84,12 +76,14 @@ def _labels(labels: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
+def _value(plain: Any) -> Any:
+    """Return the value that `_plain` made plain."""
+    return {k: v for k, v in plain["pairs"]} if isinstance(plain, dict) else plain  # noqa: C416
+
+
 def parameters_of(about: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of the constructor."""
-    return {
-        name: {k: v for k, v in value["pairs"]} if isinstance(value, dict) else value  # noqa: C416
-        for name, value in about["parameters"]
-    }
+    return {name: _value(plain) for name, plain in about["parameters"]}
 
 
 def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
@@ -98,16 +92,10 @@ def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
     estimator.classes_ = classes.astype(object) if about["object_classes"] else classes
     estimator.scaling_ = Scaling(arrays["shift"], float(about["factor"]))
     estimator.head_ = Head(plain_data.restore(about["network"], arrays), arrays["class_of"])
-    points, radius_points, held_out, robustness = about["frontier"]
-    estimator.frontier_ = Frontier(
-        arrays["frontier_steps"],
-        arrays["frontier_accuracy"],
-        arrays["frontier_radius"],
-        int(points),
-        int(radius_points),
-        bool(held_out),
-        float(robustness),
-    )
+    frontier: dict[str, Any] = {name: arrays[f"frontier_{name}"] for name in _FRONTIER_ARRAYS}
+    for (name, kind), value in zip(_FRONTIER.items(), about["frontier"], strict=True):
+        frontier[name] = kind(value)
+    estimator.frontier_ = Frontier(**frontier)
     estimator.n_iter_, estimator.learning_rate_ = int(about["steps"]), float(about["learning_rate"])
     estimator.n_features_in_ = len(estimator.scaling_.shift)
     if "feature_names" in arrays:
@@ -119,13 +107,9 @@ def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
 
 def _subclasses(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> Subclasses:
     class_of = arrays["class_of"]
-    names = estimator.classes_.tolist()
-    strength = {
-        name: np.array(values)
-        for name, values in zip(names, about["strength"], strict=True)
-        if values is not None
-    }
-    counts = dict(zip(names, np.bincount(class_of).tolist(), strict=True))
+    strength = {name: np.array(values) for name, values in _value(about["strength"]).items()}
+    sizes = np.bincount(class_of).tolist()
+    counts = dict(zip(estimator.classes_.tolist(), sizes, strict=True))
     return Subclasses(counts, arrays["subclass_labels"], class_of, tuple(about["names"]), strength)
 
 

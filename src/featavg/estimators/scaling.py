@@ -53,7 +53,3 @@ class Scaling:
         """Return scaled points."""
         moved: FloatArray = (x - self.shift) * self.factor
         return moved.astype(dtype, copy=False)
-
-    def radius(self, scaled: FloatArray) -> FloatArray:
-        """Return radii of scaled points in the units of the input."""
-        return scaled / self.factor

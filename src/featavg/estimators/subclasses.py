@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from featavg.arrays import FloatArray, IntArray
+from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.checks import count
 from featavg.errors import InputError
 
@@ -26,42 +26,28 @@ _CRITERION_POINTS = 2000
 _POINTS_PER_CLUSTER = 5
 
 
-@dataclass(frozen=True, eq=False)
-class PrincipalAxes:
-    """The leading principal axes of the points of one class.
+def _directions(x: FloatArray, is_train: BoolArray) -> FloatArray:
+    """Return the directions of the points of a class from its mean, as unit vectors.
 
-    Attributes
-    ----------
-    center : array of shape (coordinates,)
-        The mean of the class.
-    axes : array of shape (coordinates, directions)
-        The leading principal axes, at most 20.
+    They are projected on the leading principal axes (at most 20) of the training points.
     """
+    center = x[is_train].mean(axis=0)
+    inside = (x - center) @ _principal_axes(x[is_train] - center)
+    norms = np.linalg.norm(inside, axis=1, keepdims=True)
+    return (inside / np.where(norms > 0, norms, 1)).astype(np.float64)
 
-    center: FloatArray
-    axes: FloatArray
 
-    @classmethod
-    def of(cls, x: FloatArray) -> PrincipalAxes:
-        """Return the axes of the points of one class."""
-        center: FloatArray = x.mean(axis=0)
-        spread = x - center
-        points, coordinates = x.shape
-        wanted = min(_DIRECTIONS, points - 1, coordinates)
-        if wanted < 1:
-            return cls(center, np.zeros((coordinates, 0), x.dtype))
-        if coordinates <= points:
-            values, axes = _leading(spread.T @ spread, wanted)
-            return cls(center, axes[:, values > 0])
-        values, inside = _leading(spread @ spread.T, wanted)
-        inside = inside[:, values > 0] / np.sqrt(values[values > 0])
-        return cls(center, spread.T @ inside)
-
-    def directions(self, x: FloatArray) -> FloatArray:
-        """Return the directions of points from the mean of the class, as unit vectors."""
-        inside = (x - self.center) @ self.axes
-        norms = np.linalg.norm(inside, axis=1, keepdims=True)
-        return (inside / np.where(norms > 0, norms, 1)).astype(np.float64)
+def _principal_axes(spread: FloatArray) -> FloatArray:
+    """Return the leading principal axes of centred points, shape (coordinates, directions)."""
+    points, coordinates = spread.shape
+    wanted = min(_DIRECTIONS, points - 1, coordinates)
+    if wanted < 1:
+        return np.zeros((coordinates, 0), spread.dtype)
+    if coordinates <= points:
+        values, axes = _leading(spread.T @ spread, wanted)
+        return axes[:, values > 0]
+    values, inside = _leading(spread @ spread.T, wanted)
+    return spread.T @ (inside[:, values > 0] / np.sqrt(values[values > 0]))
 
 
 def _leading(gram: FloatArray, wanted: int) -> tuple[FloatArray, FloatArray]:
@@ -71,32 +57,9 @@ def _leading(gram: FloatArray, wanted: int) -> tuple[FloatArray, FloatArray]:
     return np.where(values > noise, values, 0.0)[::-1], vectors[:, ::-1]
 
 
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """Clusters of directions.
-
-    Attributes
-    ----------
-    centers : array of shape (clusters, directions)
-        The means of the clusters.
-    labels : array of shape (points,)
-        The cluster of each point, from 0.
-    strength : array of shape (candidates,)
-        The prediction strength of 1, 2, ... clusters; empty if the number was given.
-    """
-
-    centers: FloatArray
-    labels: IntArray
-    strength: FloatArray
-
-    def assign(self, inside: FloatArray) -> IntArray:
-        """Return the cluster of other points, the one with the nearest centre."""
-        return _nearest(self.centers, inside)
-
-
 def cluster(
     inside: FloatArray, number: int | None, *, largest: int, rng: np.random.Generator
-) -> Clusters:
+) -> tuple[FloatArray, IntArray, FloatArray]:
     r"""Find clusters of points by k-means, with a given or chosen number of clusters.
 
     The chosen number is the largest one whose prediction strength (Tibshirani & Walther 2005) is at
@@ -104,6 +67,9 @@ def cluster(
     worst cluster of one half, the share of pairs of its points that the clusters of the other half
     also put together. It is 1 for k = 1. The median over three random halvings is used, so that it
     does not depend on a single one.
+
+    Returns the means of the clusters, the cluster of each point from 0, and the prediction strength
+    of 1, 2, ... clusters, which is empty if the number was given.
 
     Parameters
     ----------
@@ -120,8 +86,9 @@ def cluster(
     --------
     >>> rng = np.random.default_rng(0)
     >>> centers = np.repeat(10 * np.eye(3, 5), 50, axis=0)
-    >>> found = cluster(centers + rng.standard_normal((150, 5)), None, largest=6, rng=rng)
-    >>> len(found.centers), np.bincount(found.labels)
+    >>> x = centers + rng.standard_normal((150, 5))
+    >>> means, labels, strength = cluster(x, None, largest=6, rng=rng)
+    >>> len(means), np.bincount(labels)
     (3, array([50, 50, 50]))
     """
     distinct = len(np.unique(inside.round(12), axis=0)) if inside.shape[1] else 1
@@ -137,9 +104,9 @@ def cluster(
         )
     if number == 1:
         labels = np.zeros(len(inside), dtype=np.int64)
-        return Clusters(inside.mean(axis=0, keepdims=True), labels, strength)
+        return inside.mean(axis=0, keepdims=True), labels, strength
     means = _k_means(inside, number, rng, starts=_STARTS)
-    return Clusters(means.cluster_centers_, means.labels_.astype(np.int64), strength)
+    return means.cluster_centers_, means.labels_.astype(np.int64), strength
 
 
 def prediction_strengths(x: FloatArray, largest: int, *, rng: np.random.Generator) -> FloatArray:
@@ -257,14 +224,11 @@ class SubclassSearch:
         *,
         rng: np.random.Generator,
     ) -> None:
-        self._points, self._classes, self._rng = len(x), classes, rng
-        is_train = np.zeros(len(x), dtype=bool)
-        is_train[train] = True
-        self._parts = []
-        for code in range(len(classes)):
-            own = np.flatnonzero(codes == code)
-            inside = PrincipalAxes.of(x[own[is_train[own]]]).directions(x[own])
-            self._parts.append((own, is_train[own], inside))
+        self._points, self._classes, self.rng = len(x), classes, rng
+        self.smallest_class = int(np.bincount(codes[train]).min())
+        is_train = np.isin(np.arange(len(x)), train)
+        members = (np.flatnonzero(codes == code) for code in range(len(classes)))
+        self._parts = [(own, is_train[own], _directions(x[own], is_train[own])) for own in members]
 
     def find(self, number: Any = "auto", *, largest: int = 10) -> Subclasses:
         """Find subclasses.
@@ -282,13 +246,15 @@ class SubclassSearch:
         names: list[int] = []
         for name, (own, is_train, inside) in zip(self._classes.tolist(), self._parts, strict=True):
             wanted = _number(number, name, self._classes)
-            found = cluster(inside[is_train], wanted, largest=largest, rng=self._rng)
-            labels[own] = len(names) + found.assign(inside)
-            labels[own[is_train]] = len(names) + found.labels
-            counts[name] = len(found.centers)
-            if len(found.strength):
-                strength[name] = found.strength
-            names += range(len(found.centers))
+            means, own_labels, strengths = cluster(
+                inside[is_train], wanted, largest=largest, rng=self.rng
+            )
+            labels[own] = len(names) + _nearest(means, inside)
+            labels[own[is_train]] = len(names) + own_labels
+            counts[name] = len(means)
+            if len(strengths):
+                strength[name] = strengths
+            names += range(len(means))
         class_of = np.repeat(np.arange(len(self._classes)), list(counts.values()))
         return Subclasses(counts, labels, class_of, tuple(names), strength)
 

@@ -74,19 +74,6 @@ class Claim:
     measure: Callable[[Evidence], Finding]
 
 
-def claim(
-    section: str, *, bound: str, reading: str = ""
-) -> Callable[[Callable[[Evidence], Finding]], Claim]:
-    """Turn a measurement into a claim; its docstring is the id, a colon and the statement."""
-
-    def make(measure: Callable[[Evidence], Finding]) -> Claim:
-        first, _, _ = (measure.__doc__ or "").partition("\n\n")
-        name, _, statement = " ".join(first.split()).partition(": ")
-        return Claim(name, section, statement, bound, reading, measure)
-
-    return make
-
-
 def at_most(measured: ArrayLike, bound: ArrayLike, note: str = "") -> Finding:
     """Return the finding of measured <= bound, at the entry with the least slack.
 
@@ -123,6 +110,11 @@ def at_least(measured: ArrayLike, bound: ArrayLike, note: str = "") -> Finding:
 def both(*findings: Finding) -> Finding:
     """Return the finding with the least slack: all parts of a statement must hold."""
     return min(findings, key=lambda finding: finding.slack)
+
+
+def between(measured: ArrayLike, low: ArrayLike, high: ArrayLike) -> Finding:
+    """Return the finding of low <= measured <= high."""
+    return both(at_most(measured, high), at_least(measured, low))
 
 
 def not_stated(why: str) -> Finding:

@@ -16,24 +16,6 @@ from featavg.training.rule import GradientDescent
 from featavg.training.trajectory import Trajectory
 
 
-def check_setting(run: Trajectory) -> None:
-    """Refuse a training run that the proofs of the paper do not cover.
-
-    Whether the run satisfies the assumptions of the paper is not checked here: these are claims.
-    """
-    law, net = run.sample.law, run.net
-    if not law.follows_definition:
-        raise InputError(f"the proofs need the law of Definition 3.1; got {law!r}.")
-    if law.noise == 0:
-        raise InputError("the proofs divide by the noise, which must be positive; got noise=0.")
-    if net.activation != ReLU() or net.trains_second_layer:
-        raise InputError(f"the proofs need ReLUs and a fixed second layer; got {net!r}.")
-    if run.rule != GradientDescent():
-        raise InputError(f"the proofs need gradient descent (equation 1); got {run.rule!r}.")
-    if run.loss_function != net.default_loss:
-        raise InputError(f"the proofs need {net.default_loss!r}; got {run.loss_function!r}.")
-
-
 @dataclass(frozen=True, eq=False)
 class ProofQuantities:
     r"""The quantities of the proofs, along the training of one network.
@@ -52,7 +34,18 @@ class ProofQuantities:
     run: Trajectory
 
     def __post_init__(self) -> None:
-        check_setting(self.run)
+        # the assumptions of the paper are not checked here: these are claims
+        run, law, net = self.run, self.run.sample.law, self.run.net
+        if not law.follows_definition:
+            raise InputError(f"the proofs need the law of Definition 3.1; got {law!r}.")
+        if law.noise == 0:
+            raise InputError("the proofs divide by the noise, which must be positive; got noise=0.")
+        if net.activation != ReLU() or net.trains_second_layer:
+            raise InputError(f"the proofs need ReLUs and a fixed second layer; got {net!r}.")
+        if run.rule != GradientDescent():
+            raise InputError(f"the proofs need gradient descent (equation 1); got {run.rule!r}.")
+        if run.loss_function != net.default_loss:
+            raise InputError(f"the proofs need {net.default_loss!r}; got {run.loss_function!r}.")
 
     @property
     def sample(self) -> Sample:
@@ -173,19 +166,9 @@ class ProofQuantities:
         return self.feature[:, self.own_centers]
 
     @property
-    def other_feature(self) -> FloatArray:
-        """The feature coefficients of all other clusters, shape (times, entries)."""
-        return self.feature[:, ~self.own_centers]
-
-    @property
     def own_noise(self) -> FloatArray:
         """The own noise coefficients, shape (times, entries)."""
         return self.noise[:, self.own_points]
-
-    @property
-    def other_noise(self) -> FloatArray:
-        """The noise coefficients of all other points, shape (times, entries)."""
-        return self.noise[:, ~self.own_points]
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,10 +195,9 @@ class Evidence:
     radius_samples: int = 100
 
     def __post_init__(self) -> None:
-        if not self.coarse.run.net.has_one_output:
-            raise InputError(
-                f"coarse must be a network of one output; got {self.coarse.run.net!r}."
-            )
+        coarse = self.coarse.run.net
+        if not coarse.has_one_output:
+            raise InputError(f"coarse must be a network of one output; got {coarse!r}.")
         if self.fine_net.has_biases:
             raise InputError("fine must have no biases (Section 4.2); got a network with biases.")
 
@@ -250,11 +232,6 @@ class Evidence:
         return self.coarse.width
 
     @property
-    def h(self) -> int:
-        """The number of neurons of each class of the k-class network."""
-        return self.fine.width
-
-    @property
     def eta(self) -> float:
         """The learning rate."""
         return self.coarse.run.learning_rate
@@ -277,13 +254,8 @@ class Evidence:
         size, log_size = np.sqrt(self.n / self.k), np.log(self.n / self.k)
         if size <= log_size:
             return np.nan
-        return float(
-            max(
-                2 * log_size / (size - log_size),
-                self.k**2 * self.cross / self.d,
-                self.k**2 / self.n,
-            )
-        )
+        first = 2 * log_size / (size - log_size)
+        return float(max(first, self.k**2 * self.cross / self.d, self.k**2 / self.n))
 
     @property
     def rounding(self) -> float:
@@ -295,12 +267,17 @@ class Evidence:
         """The share exp(-ln² d) of points, which is exp(-Ω(log² d)) with the constant 1."""
         return float(np.exp(-(np.log(self.d) ** 2)))
 
+    @property
+    def center_gram(self) -> FloatArray:
+        """The inner products of the centres, shape (clusters, clusters)."""
+        centers = self.train.centers.astype(np.float64)
+        return centers @ centers.T
+
     @cached_property
     def training_noise_products(self) -> FloatArray:
         """The inner products of training noise and centres, shape (points, clusters)."""
         law, train = self.train.law, self.train
-        centers = train.centers.astype(np.float64)
-        along = law.signal * (centers @ centers.T)[train.cluster]
+        along = law.signal * self.center_gram[train.cluster]
         return (train.x @ train.centers.T - along) / law.noise
 
     @property

@@ -1,37 +1,26 @@
-"""The measurements that several claims share.
+"""Measurements along training.
 
-Each takes the evidence and the quantities of one of its networks, or one of its networks.
+Each takes the evidence and the quantities of one of its networks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from featavg.arrays import FloatArray
-from featavg.networks.base import TwoLayerNet
-from featavg.robustness import exact_radii
-from featavg.theory.claim import Finding, at_least, at_most, both, not_stated
+from featavg.theory.claim import Finding, at_least, at_most, both
 from featavg.theory.evidence import Evidence, ProofQuantities
 from featavg.training.descent import descend
 
 SMALL = 0.1
 """The number that stands for o(1)."""
 
-NO_EPSILON = "ε has no meaning: √(n/k) is not above ln(n/k)"
-
-
-# --- along training ----------------------------------------------------------------------------
-
 
 def in_units_of_epsilon(
     e: Evidence, measured: ArrayLike, factor: float, offset: float = 0.0
 ) -> Finding:
     """Check that measured <= offset + factor · ε."""
-    if np.isnan(e.epsilon):
-        return not_stated(NO_EPSILON)
     return at_most(measured, offset + factor * e.epsilon, f"ε = {e.epsilon:.3g}")
 
 
@@ -46,11 +35,40 @@ def gaps_within_clusters(quantities: ProofQuantities, values: FloatArray) -> Flo
     return np.stack([gaps(values[:, cluster == j]) for j in np.unique(cluster)], axis=1)
 
 
-def extreme_pair(quantities: ProofQuantities) -> tuple[FloatArray, FloatArray]:
+def _extreme_pair(quantities: ProofQuantities) -> tuple[FloatArray, FloatArray]:
     """Return the largest gap of two margins at each time, and the log-ratio of their pulls."""
     q, pull = quantities.margin[1:], quantities.log_pull[1:]
     rows, high, low = np.arange(len(q)), q.argmax(axis=1), q.argmin(axis=1)
     return q[rows, high] - q[rows, low], pull[rows, low] - pull[rows, high]
+
+
+def pulls_by_margins(_: Evidence, quantities: ProofQuantities) -> Finding:
+    """Check that exp(gap/2) <= ratio of two pulls <= exp(gap), for the gap of their margins."""
+    gap, ratio = _extreme_pair(quantities)
+    note = "the lower side needs margins whose sum is not negative"
+    return both(
+        at_most(np.exp(ratio), np.exp(gap + 1e-9)),
+        at_least(np.exp(ratio), np.exp(gap / 2 - 1e-9), note),
+    )
+
+
+def pulls_by_margins_of_classes(e: Evidence, quantities: ProofQuantities) -> Finding:
+    """Check the same for k classes, with other functions of the gap."""
+    gap, log_ratio = _extreme_pair(quantities)
+    ratio, room = np.exp(log_ratio), 1 + 2 * e.epsilon
+    return both(
+        at_most(ratio, np.exp(gap) * room),
+        at_least(ratio, (np.exp(gap) + e.k - 1) / e.k / room),
+    )
+
+
+def in_window(quantities: ProofQuantities, start: float, k: int) -> Finding:
+    """Check start <= T <= exp(√k) as logarithms."""
+    last = float(quantities.log_steps[-1])
+    where = f"ln T = {last:.3g}; the window is {np.log(start):.3g} to {np.sqrt(k):.3g}"
+    empty = ", empty" if np.log(start) > np.sqrt(k) else ""
+    low = at_least(np.exp(last - np.log(start)), 1 - 1e-9, where + empty)
+    return both(low, at_most(last, np.sqrt(k), where + empty))
 
 
 def initial_norms(e: Evidence, quantities: ProofQuantities) -> Finding:
@@ -122,14 +140,15 @@ def balance_of_coefficients(e: Evidence, quantities: ProofQuantities) -> Finding
 
 def signs(e: Evidence, quantities: ProofQuantities) -> Finding:
     """Check that own coefficients are never negative, and all others never positive."""
-    wrong = max(
-        float((-quantities.own_feature).max()),
-        float((-quantities.own_noise).max()),
-        float(quantities.other_feature.max(initial=0)),
-        float(quantities.other_noise.max(initial=0)),
-        0.0,
-    )
+    own = (-float(values.min()) for values in (quantities.own_feature, quantities.own_noise))
+    wrong = max(*own, *(float(values.max(initial=0)) for values in _others(quantities)))
     return at_most(wrong, e.rounding * _largest(quantities.feature))
+
+
+def _others(quantities: ProofQuantities) -> tuple[FloatArray, FloatArray]:
+    """Return the coefficients λ and σ of all other clusters and points, shape (times, entries)."""
+    own_centers, own_points = quantities.own_centers, quantities.own_points
+    return quantities.feature[:, ~own_centers], quantities.noise[:, ~own_points]
 
 
 def _largest(values: FloatArray) -> float:
@@ -149,16 +168,12 @@ def growth_of_noise(e: Evidence, quantities: ProofQuantities) -> Finding:
 
 def others_small(e: Evidence, quantities: ProofQuantities) -> Finding:
     """Check that |λ| of all other clusters is within ε, and |σ| of all other points within 2 ε."""
-    return both(
-        in_units_of_epsilon(e, np.abs(quantities.other_feature[1:]), 1),
-        in_units_of_epsilon(e, np.abs(quantities.other_noise[1:]), 2),
-    )
+    feature, noise = (np.abs(values[1:]) for values in _others(quantities))
+    return both(in_units_of_epsilon(e, feature, 1), in_units_of_epsilon(e, noise, 2))
 
 
 def similar_noise(e: Evidence, quantities: ProofQuantities, factor: float) -> Finding:
     """Check that any two own σ differ by at most a factor 1 + `factor` ε and 1/(nd)."""
-    if np.isnan(e.epsilon):
-        return not_stated(NO_EPSILON)
     own = quantities.own_noise[1:]
     largest, smallest = own.max(axis=1), own.min(axis=1)
     room = 1 / (e.n * e.d)
@@ -171,8 +186,6 @@ def similar_noise(e: Evidence, quantities: ProofQuantities, factor: float) -> Fi
 
 def margin_by_noise(e: Evidence, quantities: ProofQuantities) -> Finding:
     """Check that (n/2k) σ - 2ε <= q <= (2n/k) σ + 2ε."""
-    if np.isnan(e.epsilon):
-        return not_stated(NO_EPSILON)
     low, high = _own_noise_range(quantities)
     q = quantities.margin[1:]
     return both(
@@ -220,43 +233,14 @@ def distance_to_centers(e: Evidence, quantities: ProofQuantities) -> Finding:
     return at_most(rest, SMALL * max(mean, 0.0), f"λ = {mean:.3g}")
 
 
-# --- on fresh points ---------------------------------------------------------------------------
+def distance_to_averaging(e: Evidence, quantities: ProofQuantities) -> Finding:
+    """Check that the network is nearly a multiple of f_FA on the sphere of radius √d.
 
-
-def fresh_noise_products(e: Evidence, quantities: ProofQuantities) -> Finding:
-    """Check that the last weights are nearly orthogonal to the noise of fresh points."""
-    law, W = e.train.law, quantities.weights[-1]
-    along = law.signal * (e.test.centers @ W.T)[e.test.cluster]
-    return in_units_of_epsilon(e, np.abs(e.test.x @ W.T - along) / law.noise, 1 / 6)
-
-
-def error_rate(e: Evidence, net: TwoLayerNet) -> Finding:
-    """Check that the share of fresh points that are wrong is at most exp(-ln² d)."""
-    wrong = float((net.predict(e.test.x) != e.test.y).mean())
-    return at_most(wrong, e.vanishing, f"{len(e.test):,} fresh points")
-
-
-def predictions_along_average(
-    e: Evidence, net: TwoLayerNet
-) -> Callable[[float], NDArray[np.int64]]:
-    """Return a function of r: the decisions on x - y · r · (Σ μ₊ - Σ μ₋) of all fresh points."""
-    Z = net.preactivations(e.test.x)
-    change = np.outer(net.weights @ e.averaged, e.test.y)
-
-    def decide(r: float) -> NDArray[np.int64]:
-        return np.where(net.decision(net.outputs_at(Z - r * change)) > 0, 1, -1)
-
-    return decide
-
-
-def broken_by_average(e: Evidence, net: TwoLayerNet, factor: float) -> Finding:
-    """Check that x - y · (factor/k) (Σ μ₊ - Σ μ₋) is wrong for nearly all fresh points."""
-    right = float((predictions_along_average(e, net)(factor / e.k) == e.test.y).mean())
-    return at_most(right, e.vanishing, f"radius {factor * np.sqrt(e.d / e.k):.4g}")
-
-
-def certified(e: Evidence, net: TwoLayerNet, radius: float) -> Finding:
-    """Check that nearly all fresh points are proved to be right within a radius."""
-    points = slice(0, e.radius_samples)
-    lower = exact_radii(net, e.test.x[points], e.test.y[points]).lower
-    return at_most(float((lower < radius).mean()), e.vanishing, f"radius {radius:.4g}")
+    The distance is bounded by the distances of the weights from C Σ μ, at the C that fits best.
+    """
+    net = quantities.run.net
+    sums = quantities.own_centers @ quantities.sample.centers.astype(np.float64)
+    C = float((net.weights * sums).sum() / np.square(sums).sum())
+    rest = np.linalg.norm(net.weights - C * sums, axis=1) * np.sqrt(e.d) + np.abs(net.biases)
+    size = C * np.sqrt(e.d) * float(np.linalg.norm(sums, axis=1).max())
+    return at_most(rest.sum() / e.m, SMALL * max(size, 0.0), "an upper bound of the distance")
