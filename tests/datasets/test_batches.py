@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from featavg import InputError
-from featavg.datasets.batches import read_batch
+from featavg.datasets.decode import read_batch
 from support import tiny_datasets as tiny
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,13 +12,15 @@ from scipy.optimize import minimize
 from torch import nn
 
 from featavg import InputError
-from featavg.vision.attacks import minimal_l2, pgd_l2
+from featavg.vision.attacks import pgd_l2
 from featavg.vision.curves import robust_curves
-from featavg.vision.evaluation import outputs
+from featavg.vision.evaluation import evaluating, outputs
+from featavg.vision.minimal import minimal_norms
 from featavg.vision.models import SmallCNN
 from featavg.vision.objectives import OBJECTIVES, wrong
 from featavg.vision.projection import nearest_in_half_space
 from featavg.vision.recipes import Recipe
+from featavg.vision.target import Target
 from featavg.vision.training import train
 
 RADII = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
@@ -67,6 +70,15 @@ def linear(weights: torch.Tensor, bias: torch.Tensor) -> nn.Module:
     net = nn.Sequential(nn.Flatten(), nn.Linear(weights.shape[1], len(weights)))
     net[1].weight.data, net[1].bias.data = weights, bias
     return net
+
+
+def minimal_l2(net, images, labels, objective="readout", positive=None, steps=100, starts=()):
+    """The minimal-norm attack alone, with runs of two lengths of steps."""
+    batch = Target.of(net, images, labels, positive).batch(0, len(labels))
+    given = [torch.from_numpy(start).to(batch.x) for start in starts]
+    with evaluating(net):
+        best = minimal_norms(batch, objective, steps, given, (1.0, 2.0))
+    return SimpleNamespace(**best.arrays())
 
 
 def decision_is_wrong(net, images, labels, classes=10) -> np.ndarray:
@@ -297,10 +309,8 @@ def test_bad_input_is_refused_in_one_sentence(change, message, fine):
         pgd_l2(**(given | change))
 
 
-def test_bad_starts_and_objectives_are_refused(fine):
+def test_bad_folders_and_objectives_are_refused(fine):
     images, labels = torch.rand(3, 1, 10, 10), [0, 1, 2]
-    with pytest.raises(InputError, match="starts must be images"):
-        minimal_l2(fine, images, labels, starts=[images[:2]])
     with pytest.raises(InputError, match="folder must be one that can be written to"):
         robust_curves(fine, images, labels, radii=1, folder=Path(__file__))
     with pytest.raises(InputError, match="objectives must be different"):

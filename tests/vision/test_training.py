@@ -134,7 +134,7 @@ def test_bad_input_to_training(rng):
     images, labels = separable(rng, 16)
     net, recipe = SmallCNN(classes=2, size=12, width=1, rng=rng), Recipe(epochs=1)
     for arguments, message in [
-        ((images / 255, labels), "images must be uint8, .* got float64 of shape"),
+        ((images / 255, labels), "images must be uint8, of shape .*; got float64 of shape"),
         ((images[0], labels), "images must be uint8, of shape"),
         ((images, labels[1:]), "labels must hold one number for each of the 16 points"),
         ((images, labels + 1), "labels must be from 0 to 1 for this network; got 2."),
@@ -158,7 +158,7 @@ def test_bad_input_to_training(rng):
         with pytest.raises(InputError, match="precision must be '32-true' on a CPU"):
             train(net, images, labels, mixed, seed=0, accelerator="cpu")
     wild = replace(recipe, epochs=50, learning_rate=1e30, schedule="constant")
-    with pytest.raises(InputError, match="learning_rate must be smaller"):
+    with pytest.raises(InputError, match="learning_rate must be smaller because the loss became"):
         train(net, images, labels, wild, seed=0, accelerator="cpu")
 
 

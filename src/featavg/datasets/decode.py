@@ -1,15 +1,17 @@
-"""Decoding published files to arrays of bytes."""
+"""Decoding published files (IDX, PNG, JSON, and CIFAR's pickled batches) to arrays of bytes."""
 
 from __future__ import annotations
 
 import io
 import json
+import pickle
+import pickletools
 import struct
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featavg.datasets.batches import label_bytes, read_batch
 from featavg.datasets.catalogue import Dataset, File
 from featavg.errors import InputError
 
@@ -24,14 +26,7 @@ _EIGHT_BIT_RGB = (8, 2, 0, 0, 0)
 def decode(dataset: Dataset, file: File, where: str, content: bytes) -> dict[str, Bytes]:
     """Return the images, shape (count, channels, height, width), or the labels in a file, or both.
 
-    Parameters
-    ----------
-    dataset, file
-        The declarations of the data set and the file.
-    where : str
-        The name of the file in messages.
-    content : bytes
-        The content, of the declared size.
+    `where` is the name of the file in messages; its content has the declared size.
     """
     found: dict[str, Bytes] = {}
     if file.form == "idx-images":
@@ -100,4 +95,123 @@ def json_labels(where: str, content: bytes, count: int) -> Bytes:
         labels = json.loads(content)
     except (ValueError, RecursionError):
         labels = None
-    return label_bytes(where, labels, count)
+    return _label_bytes(where, labels, count)
+
+
+# A pickle is a program. Three checks make a batch of CIFAR harmless: only opcodes that build plain
+# values are allowed, which is checked before anything is executed; only the few names that a NumPy
+# array needs can be looked up; and such a name is not resolved to NumPy's function but to a
+# placeholder of this module, which only stores its arguments.
+
+# The opcodes of dicts, lists, tuples, strings, numbers and arrays at protocol 2, in Python 2 and 3.
+_PLAIN = """
+    PROTO STOP MARK NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 SHORT_BINSTRING BINSTRING
+    BINUNICODE EMPTY_LIST APPEND APPENDS EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_DICT SETITEM
+    SETITEMS GLOBAL REDUCE BUILD BINGET LONG_BINGET BINPUT LONG_BINPUT"""
+_OPCODES = frozenset(_PLAIN.split())
+_LARGEST_MEMO_INDEX = 1_000_000  # the memo is an array as long as its largest index
+
+
+class _Array:
+    """Placeholder of an array, which stores its state."""
+
+    state: Any = None
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+class _DType:
+    """Placeholder of a dtype, which stores its code."""
+
+    def __init__(self, code: Any, *_: Any) -> None:
+        self.code = _text(code)
+
+    def __setstate__(self, state: Any) -> None:
+        """Ignore the byte order, which a byte does not have."""
+
+
+def _reconstruct(*_: Any) -> _Array:
+    return _Array()
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """Return bytes, which Python 3 pickles at protocol 2 as encoded text."""
+    if encoding != "latin1":
+        raise pickle.UnpicklingError(f"the encoding {encoding}")
+    return text.encode("latin1")
+
+
+_PLACEHOLDERS: dict[tuple[str, str], Any] = {
+    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _DType,
+    ("_codecs", "encode"): _encode,
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _PLACEHOLDERS[module, name]
+        except KeyError:
+            raise pickle.UnpicklingError(f"the name {module}.{name}") from None
+
+
+def read_batch(where: str, content: bytes, *, count: int, pixels: int) -> tuple[Bytes, Bytes]:
+    """Return the images of a pickled batch, shape (count, pixels), and its labels."""
+    try:
+        _check_opcodes(content)
+        batch = _Unpickler(io.BytesIO(content), encoding="bytes").load()
+    except Exception as error:  # a malicious pickle can raise anything
+        found = error if isinstance(error, pickle.UnpicklingError) else "one that cannot be read"
+        raise InputError(
+            f"{where} must be a pickle of arrays, strings and numbers only; got {found}."
+        ) from None
+    if not isinstance(batch, dict):
+        raise InputError(f"{where} must contain a dictionary.")
+    entries = {_text(key): value for key, value in batch.items()}
+    return (
+        _image_rows(where, entries.get("data"), count, pixels),
+        _label_bytes(where, entries.get("labels"), count),
+    )
+
+
+def _check_opcodes(content: bytes) -> None:
+    """Refuse opcodes that plain values do not need, and large memo indices."""
+    for opcode, argument, _ in pickletools.genops(content):
+        if opcode.name not in _OPCODES:
+            raise pickle.UnpicklingError(f"the opcode {opcode.name}")
+        if opcode.name == "LONG_BINPUT" and int(argument or 0) > _LARGEST_MEMO_INDEX:
+            raise pickle.UnpicklingError("an index that would need much memory")
+
+
+def _image_rows(where: str, array: Any, count: int, pixels: int) -> Bytes:
+    state = array.state if isinstance(array, _Array) else None
+    if isinstance(state, tuple) and len(state) == 5:
+        _, shape, dtype, fortran, content = state
+        if (
+            shape == (count, pixels)
+            and isinstance(dtype, _DType)
+            and dtype.code == "u1"
+            and fortran is False
+            and isinstance(content, bytes)
+            and len(content) == count * pixels
+        ):
+            return np.frombuffer(content, dtype=np.uint8).reshape(count, pixels)
+    raise InputError(f"{where} must contain the bytes of {count:,} images of {pixels:,} values.")
+
+
+def _label_bytes(where: str, labels: Any, count: int) -> Bytes:
+    if (
+        not isinstance(labels, list)
+        or len(labels) != count
+        or not all(type(label) is int and 0 <= label < 256 for label in labels)
+    ):
+        raise InputError(f"{where} must contain a list of {count:,} labels from 0 to 255.")
+    return np.array(labels, dtype=np.uint8)
+
+
+def _text(value: Any) -> Any:
+    return value.decode("latin1") if isinstance(value, bytes) else value

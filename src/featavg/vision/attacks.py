@@ -1,4 +1,4 @@
-"""Attacks on image classifiers under the L2 norm, on images that stay in [0, 1].
+"""Projected gradient descent on image classifiers under the L2 norm, with images in [0, 1].
 
 Section 6.2 of the paper turns a network of 10 classes into a binary classifier by the summed
 probabilities of each side, and measures its robust accuracy "by the standard PGD attacks" (Madry et
@@ -11,9 +11,8 @@ the result of plain PGD: the last iterate, by the binary decision and by the net
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,17 +24,14 @@ from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
 from featavg.progress import counted
 from featavg.vision.evaluation import evaluating
-from featavg.vision.minimal import descend_norm, follow_boundary, shrink
-from featavg.vision.objectives import OBJECTIVES
+from featavg.vision.objectives import OBJECTIVES, wrong
 from featavg.vision.projection import project_to_ball
-from featavg.vision.target import Batch, Best, Positive, Target
-
-Attack = TypeVar("Attack", bound="ImageAttack")
+from featavg.vision.target import Best, Positive, Target
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ImageAttack:
-    """The smallest perturbation of each image that an attack found.
+class PgdAttack:
+    """The result of projected gradient descent: the smallest perturbation found of each image.
 
     Attributes
     ----------
@@ -47,26 +43,6 @@ class ImageAttack:
         nothing was found or needed.
     objective : str
         The objective that was minimised.
-    """
-
-    norms: FloatArray
-    adversarial: FloatArray
-    objective: str
-
-    def __repr__(self) -> str:
-        found = int(np.isfinite(self.norms).sum())
-        return (
-            f"{type(self).__name__}({self.objective}, {found} of {len(self.norms)} images broken, "
-            f"median norm {float(np.median(self.norms)):.4g})"
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PgdAttack(ImageAttack):
-    """The result of projected gradient descent at each radius.
-
-    Attributes
-    ----------
     radii : array, shape (radii,)
         In rising order.
     last : bool array, shape (images, radii), or None
@@ -77,9 +53,19 @@ class PgdAttack(ImageAttack):
         A wrong class on the right side counts as wrong here.
     """
 
+    norms: FloatArray
+    adversarial: FloatArray
+    objective: str
     radii: FloatArray
     last: BoolArray | None
     last_own: BoolArray | None
+
+    def __repr__(self) -> str:
+        found = int(np.isfinite(self.norms).sum())
+        return (
+            f"PgdAttack({self.objective}, {found} of {len(self.norms)} images broken, "
+            f"median norm {float(np.median(self.norms)):.4g})"
+        )
 
     @property
     def robust(self) -> BoolArray:
@@ -148,107 +134,94 @@ def pgd_l2(
     array([[ True, False]])
     """
     target = Target.of(model, images, labels, positive)
-    settings = PgdSettings(objective, checked_radii(radii), steps, restarts, full)
+    grid = checked_radii(radii)
+    checks.choice("objective", objective, OBJECTIVES)
+    checks.count("steps", steps)
+    checks.count("restarts", restarts)
     checks.count("seed", seed, minimum=0)
-    size = checks.count("batch", batch)
+    batches = math.ceil(len(target) / checks.count("batch", batch))
+    parts = []
     with evaluating(model):
-        parts = [
-            pgd_batch(target.batch(index, size), settings, (seed, index))
-            for index in counted(math.ceil(len(target) / size), "PGD", enabled=progress)
-        ]
-    return _joined(parts)
+        for index in counted(batches, "PGD", enabled=progress):
+            part = target.batch(index, batch)
+            parts.append(pgd_batch(part, objective, grid, steps, restarts, full, (seed, index)))
+    names = ("norms", "adversarial", *(("last", "last_own") if full else ()))
+    whole: Any = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return replace(parts[0], **whole)
 
 
-@dataclass(frozen=True)
-class PgdSettings:
-    """The settings of `pgd_l2`."""
-
-    objective: str
-    radii: FloatArray
-    steps: int
-    restarts: int
-    full: bool
-
-    def __post_init__(self) -> None:
-        checks.choice("objective", self.objective, OBJECTIVES)
-        checks.count("steps", self.steps)
-        checks.count("restarts", self.restarts)
-
-
-def pgd_batch(batch: Batch, settings: PgdSettings, seed: tuple[int, ...]) -> PgdAttack:
+def pgd_batch(
+    batch: Target,
+    objective: str,
+    radii: FloatArray,
+    steps: int,
+    restarts: int,
+    full: bool,
+    seed: tuple[int, ...],
+) -> PgdAttack:
     """Run `pgd_l2` on one batch, with random starts drawn from `seed`."""
     best = Best.of(batch)
-    shape = (len(batch), len(settings.radii))
+    shape = (len(batch), len(radii))
     last = torch.zeros(shape, dtype=torch.bool, device=batch.x.device)
     last_own = last.clone()
-    for column, radius in enumerate(settings.radii):
-        for restart in range(settings.restarts):
+    for column, radius in enumerate(radii.tolist()):
+        for restart in range(restarts):
             rng = np.random.default_rng([*seed, column, restart])
-            start = _start(batch.x, float(radius), rng)
-            whole = settings.full and restart == 0
+            start = _start(batch.x, radius, rng)
+            whole = full and restart == 0
             chosen = best.norms >= 0 if whole else best.norms > radius
             which = torch.nonzero(chosen)[:, 0]
             if not len(which):
                 continue
-            logits = _descend(batch, best, which, start[which], float(radius), settings, whole)
+            with best.subset(batch, which) as (own, found):
+                logits = _descend(own, found, start[which], radius, objective, steps, whole)
             if whole:
-                last[:, column] = batch.wrong(logits)
+                last[:, column] = wrong(logits, batch.labels, batch.positive)
                 last_own[:, column] = logits.argmax(1) != batch.labels
     return PgdAttack(
         **best.arrays(),
-        objective=settings.objective,
-        radii=settings.radii,
-        last=last.cpu().numpy() if settings.full else None,
-        last_own=last_own.cpu().numpy() if settings.full else None,
+        objective=objective,
+        radii=radii,
+        last=last.cpu().numpy() if full else None,
+        last_own=last_own.cpu().numpy() if full else None,
     )
 
 
-def _joined(parts: Sequence[Attack]) -> Attack:
-    """Concatenate the results of batches."""
-    names = ("norms", "adversarial", "last", "last_own")
-    known = [name for name in names if getattr(parts[0], name, None) is not None]
-    whole: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in known
-    }
-    return replace(parts[0], **whole)
-
-
 def _descend(
-    batch: Batch,
+    batch: Target,
     best: Best,
-    which: Tensor,
     start: Tensor,
     radius: float,
-    settings: PgdSettings,
+    objective: str,
+    steps: int,
     whole: bool,
 ) -> Tensor:
-    """Run once on the images `which`, and return the logits of the last iterates.
+    """Run once and return the logits of the last iterates.
 
     Unless `whole`, images are dropped once the attack has succeeded.
     """
     # a little less than the radius, so that rounding to pixels does not leave the ball
     rounding = torch.finfo(batch.x.dtype).eps / 4 * math.sqrt(batch.x[0].numel())
     inner = max(radius - rounding, 0.0)
-    steps = settings.steps if radius > 0 else 0
-    length = 2.5 * radius / settings.steps
-    with best.subset(batch, which) as (own, found):
-        active = torch.arange(len(which), device=which.device)
-        images = own.moved(project_to_ball(start, own.x, inner))
-        for step in range(steps + 1):
-            with found.subset(own, active) as (now, part):
-                if step == steps:
-                    logits = now.logits(images)
-                    part.offer(now, images, now.clearly_wrong(logits))
-                else:
-                    logits, direction, _ = now.descent(images, settings.objective)
-                    part.offer(now, images, now.clearly_wrong(logits))
-                    wanted = images - now.x + length * direction
-                    images = now.moved(project_to_ball(wanted, now.x, inner))
-            if not whole:
-                left = found.norms[active] > radius
-                active, images = active[left], images[left]
-                if not len(active):
-                    break
+    length = 2.5 * radius / steps
+    last = steps if radius > 0 else 0
+    active = torch.arange(len(batch), device=batch.x.device)
+    images = batch.moved(project_to_ball(start, batch.x, inner))
+    for step in range(last + 1):
+        with best.subset(batch, active) as (now, found):
+            if step == last:
+                logits = now.logits(images)
+                found.offer(now, images, now.clearly_wrong(logits))
+            else:
+                logits, direction, _ = now.descent(images, objective)
+                found.offer(now, images, now.clearly_wrong(logits))
+                wanted = images - now.x + length * direction
+                images = now.moved(project_to_ball(wanted, now.x, inner))
+        if not whole:
+            left = best.norms[active] > radius
+            active, images = active[left], images[left]
+            if not len(active):
+                break
     return logits
 
 
@@ -258,90 +231,6 @@ def _start(x: Tensor, radius: float, rng: np.random.Generator) -> Tensor:
     lengths = radius * rng.random(len(x)) ** (1 / flat.shape[1])
     flat *= (lengths / np.linalg.norm(flat, axis=1))[:, None]
     return torch.from_numpy(flat).to(x.dtype).reshape(x.shape).to(x.device)
-
-
-def minimal_l2(
-    model: nn.Module,
-    images: ArrayLike | Tensor,
-    labels: ArrayLike | Tensor,
-    *,
-    objective: str = "readout",
-    positive: Positive = None,
-    steps: int = 100,
-    runs: int = 2,
-    starts: Sequence[ArrayLike | Tensor] = (),
-    batch: int = 100,
-    progress: bool = False,
-) -> ImageAttack:
-    """Search for the smallest perturbation of each image, which gives the whole robust curve.
-
-    Paper: none, an extension. DDN (Rony et al., CVPR 2019) with its norms kept exactly within the
-    box, bisection towards the image, and then `steps` // 2 steps along the boundary, each to the
-    nearest point of the box beyond the objective's tangent, as in FAB (Croce and Hein, ICML 2020).
-    Nothing is random.
-
-    Parameters
-    ----------
-    model, images, labels, objective, positive, batch, progress
-        As for `pgd_l2`.
-    steps : int
-        The number of steps of a run of DDN.
-    runs : int
-        The number of runs of DDN, each with steps twice as long as the one before: they often find
-        different minima.
-    starts : sequence of arrays, each of the shape of `images`
-        Results of other attacks, for example ``[pgd.adversarial]``. The attack follows the boundary
-        from each of them, and its result is never worse than any of them.
-
-    Examples
-    --------
-    >>> from torch import nn
-    >>> net = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False))
-    >>> net[1].weight.data = torch.tensor([[1.0, 1, 0, 0], [0, 0, 1, 1]])
-    >>> image = torch.tensor([0.6, 0.6, 0.4, 0.4]).reshape(1, 1, 2, 2)
-    >>> minimal_l2(net, image, [0]).norms.round(3)
-    array([0.2])
-    """
-    target = Target.of(model, images, labels, positive)
-    checks.choice("objective", objective, OBJECTIVES)
-    checks.count("steps", steps)
-    strides = [2.0**run for run in range(checks.count("runs", runs))]
-    size = checks.count("batch", batch)
-    others = [torch.as_tensor(np.asarray(start)) for start in starts]
-    for other in others:
-        if other.shape != target.images.shape or other.min() < 0 or other.max() > 1:
-            raise InputError(
-                f"starts must be images in [0, 1] of the shape {tuple(target.images.shape)}; "
-                f"got the shape {tuple(other.shape)}."
-            )
-    parts = []
-    with evaluating(model):
-        for index in counted(math.ceil(len(target) / size), "minimal norm", enabled=progress):
-            now = target.batch(index, size)
-            given = [other[index * size : (index + 1) * size].to(now.x) for other in others]
-            parts.append(minimal_batch(now, objective, steps, given, strides))
-    return _joined(parts)
-
-
-def minimal_batch(
-    batch: Batch,
-    objective: str,
-    steps: int,
-    starts: Sequence[Tensor],
-    strides: Sequence[float],
-) -> ImageAttack:
-    """Run `minimal_l2` on one batch, with one run of DDN for each stride."""
-    best = Best.of(batch)
-    runs = [best.copy() for _ in (*starts, *strides)]
-    for own, start in zip(runs, starts, strict=False):
-        own.offer(batch, start)
-    for own, stride in zip(runs[len(starts) :], strides, strict=True):
-        descend_norm(batch, own, objective, steps, stride)
-    for own in runs:
-        shrink(batch, own)
-        follow_boundary(batch, own, objective, max(steps // 2, 1))
-        best.merge(own)
-    return ImageAttack(**best.arrays(), objective=objective)
 
 
 def checked_radii(radii: ArrayLike) -> FloatArray:

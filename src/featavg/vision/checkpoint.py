@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a training after an epoch, from which it can be resumed.
+"""Saved work that can be resumed: checkpoints of a training, and stores of arrays.
 
 A checkpoint is written atomically by `torch.save` and read with ``weights_only=True``, so that a
 file from elsewhere cannot run code. A file that is damaged, or belongs to other data, another
@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from featavg.array_files import Arrays, read_arrays, write_arrays
 from featavg.errors import InputError
-from featavg.files import can_hold_files, write_atomically
+from featavg.files import DamagedError, can_hold_files, write_atomically
 
 _FORMAT = "featavg training 1"
+_MOST_BYTES = 1 << 34
 
 
 def fingerprint(*tensors: Tensor) -> str:
@@ -40,16 +44,13 @@ def model_fingerprint(model: nn.Module) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# Hashes of what a checkpoint belongs to: recipe, seed, data, and network before training.
-Identity = dict[str, str]
-
-
 @dataclass(frozen=True)
 class Checkpoint:
     """The state after `epoch` epochs.
 
-    There is no other state: the order of the images and the augmentation depend on seed and epoch
-    only, and the learning rate on these and the losses.
+    It is saved with an identity: hashes of the recipe, the seed, the data and the network before
+    training. There is no other state: the order of the images and the augmentation depend on seed
+    and epoch only, and the learning rate on these and the losses.
     """
 
     epoch: int
@@ -61,7 +62,7 @@ class Checkpoint:
     seconds: float
     versions: dict[str, str] = field(default_factory=lambda: {"torch": str(torch.__version__)})
 
-    def save(self, path: Path, identity: Identity) -> None:
+    def save(self, path: Path, identity: dict[str, str]) -> None:
         """Write the checkpoint, replacing the previous one."""
         content = {item.name: getattr(self, item.name) for item in fields(self)}
         buffer = io.BytesIO()
@@ -69,7 +70,7 @@ class Checkpoint:
         write_atomically(path, buffer.getvalue())
 
     @classmethod
-    def load(cls, path: Path, identity: Identity) -> Checkpoint | None:
+    def load(cls, path: Path, identity: dict[str, str]) -> Checkpoint | None:
         """Return the checkpoint at `path`, on the CPU, or None if there is no such file."""
         if not path.exists():
             return None
@@ -116,3 +117,33 @@ def remove_leftovers(path: Path) -> None:
         for entry in path.parent.iterdir():
             if entry.name.startswith(prefix) and len(entry.name) == len(prefix) + 8:
                 entry.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class ArrayStore:
+    """Named files of arrays, written atomically and without pickle.
+
+    Without a path nothing is saved.
+    """
+
+    path: Path | None
+
+    def get(self, name: str, compute: Callable[[], Arrays]) -> Arrays:
+        """Return saved arrays, or compute and save them if there are none that can be read."""
+        if self.path is None:
+            return compute()
+        file = self.path / f"{name}.npz"
+        with suppress(DamagedError):
+            return read_arrays(file, most=_MOST_BYTES)[0]
+        arrays = compute()
+        remove_leftovers(file)
+        write_arrays(file, arrays)
+        return arrays
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove files that are no longer needed."""
+        if self.path is not None:
+            for name in names:
+                file = self.path / f"{name}.npz"
+                remove_leftovers(file)
+                file.unlink(missing_ok=True)

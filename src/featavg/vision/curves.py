@@ -22,12 +22,13 @@ from featavg.errors import InputError
 from featavg.files import write_atomically
 from featavg.progress import ProgressReporter
 from featavg.robustness.curve import RobustCurve
-from featavg.vision.attacks import PgdSettings, checked_radii, minimal_batch, pgd_batch
-from featavg.vision.checkpoint import fingerprint, model_fingerprint, remove_leftovers
+from featavg.vision import checkpoint
+from featavg.vision.attacks import checked_radii, pgd_batch
+from featavg.vision.checkpoint import ArrayStore
 from featavg.vision.evaluation import evaluating
-from featavg.vision.objectives import OBJECTIVES, objectives_of
-from featavg.vision.store import ArrayStore
-from featavg.vision.target import Batch, Positive, Target
+from featavg.vision.minimal import minimal_norms
+from featavg.vision.objectives import OBJECTIVES
+from featavg.vision.target import Positive, Target
 
 _FORMAT = "featavg image attack 1"
 _STRIDES_OF_WORST = (2.0, 4.0)
@@ -114,9 +115,9 @@ def robust_curves(
     """Attack an image classifier on every objective and return the robust curves.
 
     Paper: Figure 3, MNIST and CIFAR-10. Each objective is attacked by `pgd_l2` at each radius and
-    then by `minimal_l2` with one run, which also starts from the results of PGD. The worst case
+    then by `minimal_norms` with one run, which also starts from the results of PGD. The worst case
     follows the decision boundary from the nearest result of any objective, and adds two runs of
-    `minimal_l2` on the readout with longer steps.
+    `minimal_norms` on the readout with longer steps.
 
     With a `folder`, the results of each objective on each batch are written there atomically, under
     a hash of network, images and settings, which ``about.json`` lists. If a run is killed and
@@ -132,7 +133,7 @@ def robust_curves(
     objectives : sequence of str, optional
         By default all three, or "readout" alone for a network with two logits.
     pgd_steps, steps : int
-        The number of steps of `pgd_l2` and of `minimal_l2`.
+        The number of steps of `pgd_l2` and of `minimal_norms`.
     folder : path, optional
         The folder of saved results.
 
@@ -147,12 +148,14 @@ def robust_curves(
     array([1., 0.])
     """
     target = Target.of(model, images, labels, positive)
-    chosen = objectives_of(target.classes) if objectives is None else tuple(objectives)
+    # with two logits all objectives are monotone functions of the difference of the logits
+    usual = ("readout",) if len(target.positive) == 2 else OBJECTIVES
+    chosen = usual if objectives is None else tuple(objectives)
     if not chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"objectives must be different and not empty; got {objectives!r}.")
     settings = _Settings(
         radii=checked_radii(radii).tolist(),
-        positive=target.positive,
+        positive=tuple(torch.nonzero(target.positive)[:, 0].tolist()),
         objectives=tuple(checks.choice("objectives", name, OBJECTIVES) for name in chosen),
         pgd_steps=checks.count("pgd_steps", pgd_steps),
         restarts=checks.count("restarts", restarts),
@@ -201,21 +204,21 @@ class _BatchRun:
             collected |= {f"{objective} {key}": value for key, value in arrays.items()}
             advance()
         nearest = _nearest([collected[f"{o} norms"] for o in s.objectives], found)
-        worst = minimal_batch(batch, "readout", s.steps, [nearest], _STRIDES_OF_WORST)
-        return collected | {"worst norms": worst.norms}
+        worst = minimal_norms(batch, "readout", s.steps, [nearest], _STRIDES_OF_WORST)
+        return collected | {"worst norms": worst.arrays()["norms"]}
 
-    def _attack(self, batch: Batch, objective: str) -> Arrays:
+    def _attack(self, batch: Target, objective: str) -> Arrays:
         s = self.settings
         # only plain PGD is run to the end on images for which it has succeeded
         full = objective == _plain(s.objectives)
-        settings = PgdSettings(objective, np.array(s.radii), s.pgd_steps, s.restarts, full)
-        pgd = pgd_batch(batch, settings, (s.seed, self.index))
+        seed = (s.seed, self.index)
+        pgd = pgd_batch(batch, objective, np.array(s.radii), s.pgd_steps, s.restarts, full, seed)
         start = torch.from_numpy(pgd.adversarial).to(batch.x)
-        minimal = minimal_batch(batch, objective, s.steps, [start], [1.0])
-        arrays: Arrays = {"norms": minimal.norms, "pgd": pgd.norms}
+        minimal = minimal_norms(batch, objective, s.steps, [start], [1.0])
+        arrays: Arrays = minimal.arrays() | {"pgd": pgd.norms}
         if pgd.last is not None and pgd.last_own is not None:
             arrays |= {"last": pgd.last, "last_own": pgd.last_own}
-        return arrays | {"adversarial": minimal.adversarial}
+        return arrays
 
 
 def _nearest(norms: Sequence[FloatArray], images: Sequence[Tensor]) -> Tensor:
@@ -248,14 +251,14 @@ def _store(folder: Path, target: Target, settings: _Settings) -> ArrayStore:
         "format": _FORMAT,
         "torch": str(torch.__version__),
         "device": target.batch(0, 1).x.device.type,
-        "model": model_fingerprint(target.model),
-        "data": fingerprint(target.images, target.labels),
+        "model": checkpoint.model_fingerprint(target.model),
+        "data": checkpoint.fingerprint(target.x, target.labels),
         "settings": asdict(settings),
     }
     text = json.dumps(about, indent=2, sort_keys=True) + "\n"
     path = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
     try:  # before any work is done
-        remove_leftovers(path / "about.json")
+        checkpoint.remove_leftovers(path / "about.json")
         write_atomically(path / "about.json", text.encode())
     except OSError as error:
         raise InputError(

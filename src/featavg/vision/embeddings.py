@@ -20,8 +20,8 @@ from featavg.datasets.decode import Bytes
 from featavg.errors import InputError
 from featavg.progress import ProgressReporter
 from featavg.vision.backbones import Backbone
+from featavg.vision.checkpoint import ArrayStore
 from featavg.vision.evaluation import checked_images
-from featavg.vision.store import ArrayStore
 
 _FORMAT = "featavg embeddings 2"
 _RESIZE = "bicubic"

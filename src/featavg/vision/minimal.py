@@ -1,8 +1,10 @@
-"""The parts of the minimal-norm attack on image classifiers; see `featavg.vision.attacks`."""
+"""The minimal-norm attack on image classifiers, which gives the whole robust curve."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from copy import deepcopy
 
 import numpy as np
 import torch
@@ -10,7 +12,7 @@ from torch import Tensor
 
 from featavg.vision.objectives import readout
 from featavg.vision.projection import nearest_in_half_space, stretch_to_norm
-from featavg.vision.target import Batch, Best
+from featavg.vision.target import Best, Target
 
 _SHRINK = 0.05  # relative change of the norm in a step of DDN
 _OVERSHOOT = 3e-3  # of the first steps along the boundary, so that they end behind it
@@ -18,7 +20,44 @@ _LAST_OVERSHOOT = 3e-5
 _LEAST_DAMPING = 0.03
 
 
-def descend_norm(batch: Batch, best: Best, objective: str, steps: int, stride: float) -> None:
+def minimal_norms(
+    batch: Target, objective: str, steps: int, starts: Sequence[Tensor], strides: Sequence[float]
+) -> Best:
+    """Search for the smallest perturbation of each image.
+
+    Paper: none, an extension. DDN (Rony et al., CVPR 2019) with its norms kept exactly within the
+    box, bisection towards the image, and then `steps` // 2 steps along the boundary, each to the
+    nearest point of the box beyond the objective's tangent, as in FAB (Croce and Hein, ICML 2020).
+    Nothing is random.
+
+    Parameters
+    ----------
+    batch : Target
+        The network and the images, on its device.
+    objective : {"cross-entropy", "readout", "probability"}
+        The function to minimise, see `featavg.vision.objectives.objective`.
+    steps : int
+        The number of steps of a run of DDN.
+    starts : sequence of tensors, each of the shape of the images
+        Results of other attacks. The attack follows the boundary from each of them, and its result
+        is never worse than any of them.
+    strides : sequence of float
+        The relative length of the steps of each run of DDN: runs often find different minima.
+    """
+    best = Best.of(batch)
+    runs = [deepcopy(best) for _ in (*starts, *strides)]
+    for own, start in zip(runs, starts, strict=False):
+        own.offer(batch, start)
+    for own, stride in zip(runs[len(starts) :], strides, strict=True):
+        _descend_norm(batch, own, objective, steps, stride)
+    for own in runs:
+        _shrink(batch, own)
+        _follow_boundary(batch, own, objective, max(steps // 2, 1))
+        best.merge(own)
+    return best
+
+
+def _descend_norm(batch: Target, best: Best, objective: str, steps: int, stride: float) -> None:
     """Run DDN: the norm shrinks where the decision is wrong and grows where it is right.
 
     Lengths are in units of `stride` times each image's first-order distance to the decision
@@ -45,7 +84,7 @@ def descend_norm(batch: Batch, best: Best, objective: str, steps: int, stride: f
         found.offer(own, images)
 
 
-def shrink(batch: Batch, best: Best, lowest: float = 0.0, bisections: int = 12) -> None:
+def _shrink(batch: Target, best: Best, lowest: float = 0.0, bisections: int = 12) -> None:
     """Bisect on the straight line from each image to the best one, which stays in the box.
 
     Only perturbations of at least `lowest` times the best one are tried.
@@ -64,7 +103,7 @@ def shrink(batch: Batch, best: Best, lowest: float = 0.0, bisections: int = 12) 
             low = torch.where(wrong, low, middle)
 
 
-def follow_boundary(batch: Batch, best: Best, objective: str, steps: int) -> None:
+def _follow_boundary(batch: Target, best: Best, objective: str, steps: int) -> None:
     r"""Walk along the decision boundary towards the image.
 
     Let u be the best perturbation so far and n the unit vector of steepest descent of the objective
@@ -85,12 +124,12 @@ def follow_boundary(batch: Batch, best: Best, objective: str, steps: int) -> Non
             before = found.norms
             found.offer(own, own.moved((1 + overshoot) * (u + step)))
             better = found.norms < before
-            shrink(own, found, 1 - 4 * overshoot, 2)
+            _shrink(own, found, 1 - 4 * overshoot, 2)
             damping = torch.where(better, 1.5 * damping, damping / 2).clamp(_LEAST_DAMPING, 1)
-        shrink(own, found, 0.98, 8)
+        _shrink(own, found, 0.98, 8)
 
 
-def _first_order_distance(batch: Batch) -> Tensor:
+def _first_order_distance(batch: Target) -> Tensor:
     """Return margin over slope of the readout, at most a quarter of the diagonal of the box."""
     logits, _, slope = batch.descent(batch.x, "readout")
     margin = readout(logits, batch.positive).abs()

@@ -100,10 +100,6 @@ class ImageClassifier(nn.Module):
         """Return the standardised images, the input of the first layer."""
         return (x - self.mean) / self.std
 
-    def parameter_count(self) -> int:
-        """Return the number of trained parameters."""
-        return sum(parameter.numel() for parameter in self.parameters())
-
 
 class _Block(nn.Module):
     """The basic block: relu(BN(conv(relu(BN(conv(x))))) + shortcut(x)), each conv 3×3."""
@@ -198,7 +194,7 @@ class SmallCNN(ImageClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> SmallCNN(rng=np.random.default_rng(0)).parameter_count()
+    >>> sum(weights.numel() for weights in SmallCNN(rng=np.random.default_rng(0)).parameters())
     3241866
     """
 

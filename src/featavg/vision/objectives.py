@@ -13,23 +13,6 @@ from featavg.vision.models import widest_float
 
 OBJECTIVES = ("cross-entropy", "readout", "probability")
 
-# The error of the logits of a deep network, in roundings of the largest one.
-_ROUNDINGS = 32
-
-
-def objectives_of(classes: int) -> tuple[str, ...]:
-    """Return the objectives that differ for a network with this many logits.
-
-    With two logits they are equivalent: the cross-entropy and the difference of probabilities are
-    monotone functions of the difference of the logits.
-
-    Examples
-    --------
-    >>> objectives_of(2), objectives_of(10)
-    (('readout',), ('cross-entropy', 'readout', 'probability'))
-    """
-    return ("readout",) if classes == 2 else OBJECTIVES
-
 
 def readout(logits: Tensor, positive: Tensor) -> Tensor:
     r"""Return :math:`R = \log\sum_{J_+} e^{f_j} - \log\sum_{J_-} e^{f_j}` of each image.
@@ -117,14 +100,3 @@ def sides(labels: Tensor, positive: Tensor) -> Tensor:
 def wrong(logits: Tensor, labels: Tensor, positive: Tensor) -> Tensor:
     """Return where the decision is not the side of the label; at a readout of 0 it is -1."""
     return (readout(logits.to(widest_float(logits.device)), positive) > 0) != positive[labels]
-
-
-def clearly_wrong(logits: Tensor, labels: Tensor, positive: Tensor) -> Tensor:
-    """Return where the decision is wrong by more than the rounding error of the logits.
-
-    An attack succeeds only where this holds, so that its result does not depend on the size of the
-    batch or on the device.
-    """
-    exact = logits.to(widest_float(logits.device))
-    doubt = _ROUNDINGS * torch.finfo(logits.dtype).eps * exact.abs().amax(1)
-    return sides(labels, positive) * readout(exact, positive) < -doubt

@@ -1,4 +1,4 @@
-"""The state of an attack: the network, a batch of its images, and the best perturbations so far."""
+"""The state of an attack: the network, its images, and the best perturbations so far."""
 
 from __future__ import annotations
 
@@ -14,25 +14,21 @@ from torch import Tensor, nn
 
 from featavg import checks
 from featavg.errors import InputError
-from featavg.vision import objectives
-from featavg.vision.evaluation import (
-    checked_labels,
-    checked_pixels,
-    evaluating,
-    logits_of,
-    to_model,
-)
+from featavg.vision import evaluation, objectives
 from featavg.vision.models import widest_float
 
 Positive = int | list[int] | tuple[int, ...] | None
+# The error of the logits of a deep network, in roundings of the largest one.
+_ROUNDINGS = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """A batch of images on the network's device, with the network that is attacked.
+class Target:
+    """A network and images that it is attacked on.
 
-    `x` has pixels in [0, 1]; `labels` are the network's own classes; `positive` says which classes
-    are on the positive side of the decision.
+    `x` are the images: a batch has pixels in [0, 1] and is on the network's device. `labels` are
+    the network's own classes; `positive` says which classes are on the positive side of the
+    decision.
     """
 
     model: nn.Module
@@ -40,21 +36,57 @@ class Batch:
     labels: Tensor
     positive: Tensor
 
+    @classmethod
+    def of(
+        cls,
+        model: nn.Module,
+        images: ArrayLike | Tensor,
+        labels: ArrayLike | Tensor,
+        positive: Positive,
+    ) -> Target:
+        """Check the arguments of an attack."""
+        pixels = evaluation.checked_pixels(images)
+        own = evaluation.checked_labels(labels, len(pixels))
+        logits = evaluation.outputs(model, pixels[:1])
+        if logits.ndim != 2 or logits.shape[1] < 2:
+            raise InputError(
+                "model must return at least two logits for each image; "
+                f"got the shape {tuple(logits.shape)} for one image."
+            )
+        classes = logits.shape[1]
+        if int(own.max()) >= classes:
+            raise InputError(
+                f"labels must be the network's own classes, from 0 to {classes - 1}; "
+                f"got {int(own.max())}."
+            )
+        return cls(
+            model, pixels, own, torch.tensor(checks.signs_of_partition(positive, classes)) > 0
+        )
+
     def __len__(self) -> int:
         return len(self.x)
+
+    def batch(self, index: int, size: int) -> Target:
+        """Return the batch with this index, of at most `size` images, on the network's device."""
+        part = slice(index * size, (index + 1) * size)
+        x = evaluation.to_model(self.model, self.x[part])
+        return Target(self.model, x, self.labels[part].to(x.device), self.positive.to(x.device))
 
     def logits(self, images: Tensor) -> Tensor:
         """Return the logits of images."""
         with torch.no_grad():
-            return logits_of(self.model, images)
-
-    def wrong(self, logits: Tensor) -> Tensor:
-        """Return where the decision is wrong."""
-        return objectives.wrong(logits, self.labels, self.positive)
+            return evaluation.logits_of(self.model, images)
 
     def clearly_wrong(self, logits: Tensor) -> Tensor:
-        """Return where the decision is wrong by more than the rounding error."""
-        return objectives.clearly_wrong(logits, self.labels, self.positive)
+        """Return where the decision is wrong by more than the rounding error of the logits.
+
+        An attack succeeds only where this holds, so that its result does not depend on the size of
+        the batch or on the device.
+        """
+        exact = logits.to(widest_float(logits.device))
+        doubt = _ROUNDINGS * torch.finfo(logits.dtype).eps * exact.abs().amax(1)
+        y = objectives.sides(self.labels, self.positive)
+        return y * objectives.readout(exact, self.positive) < -doubt
 
     def norms(self, images: Tensor) -> Tensor:
         """Return the distance of each image from `x`, in the widest dtype."""
@@ -68,7 +100,7 @@ class Batch:
         """
         with torch.enable_grad():
             inputs = images.detach().clone().requires_grad_()
-            logits = logits_of(self.model, inputs)
+            logits = evaluation.logits_of(self.model, inputs)
             value = objectives.objective(objective, logits, self.labels, self.positive)
             (gradient,) = torch.autograd.grad(value.sum(), inputs)
         flat = gradient.flatten(1)
@@ -93,21 +125,20 @@ class Best:
     images: Tensor
 
     @classmethod
-    def of(cls, batch: Batch) -> Best:
+    def of(cls, batch: Target) -> Best:
         """Start from the images alone; those that are misclassified need no perturbation."""
-        wrong = batch.wrong(batch.logits(batch.x))
-        nothing = torch.full((len(batch),), torch.inf, dtype=widest_float(batch.x.device))
-        return cls(torch.where(wrong, 0, nothing.to(batch.x.device)), batch.x.clone())
+        wrong = objectives.wrong(batch.logits(batch.x), batch.labels, batch.positive)
+        return cls(torch.where(wrong, batch.norms(batch.x), torch.inf), batch.x.clone())
 
     @contextmanager
-    def subset(self, batch: Batch, which: Tensor) -> Iterator[tuple[Batch, Best]]:
+    def subset(self, batch: Target, which: Tensor) -> Iterator[tuple[Target, Best]]:
         """Work on some of the images; the results are written back at the end."""
-        part = Batch(batch.model, batch.x[which], batch.labels[which], batch.positive)
+        part = Target(batch.model, batch.x[which], batch.labels[which], batch.positive)
         found = Best(self.norms[which], self.images[which])
         yield part, found
         self.norms[which], self.images[which] = found.norms, found.images
 
-    def offer(self, batch: Batch, images: Tensor, wrong: Tensor | None = None) -> Tensor:
+    def offer(self, batch: Target, images: Tensor, wrong: Tensor | None = None) -> Tensor:
         """Take misclassified images that are nearer; return which images are misclassified."""
         if wrong is None:
             wrong = batch.clearly_wrong(batch.logits(images))
@@ -121,63 +152,11 @@ class Best:
         each = better.reshape(-1, *[1] * (self.images.ndim - 1))
         self.images = torch.where(each, other.images, self.images)
 
-    def copy(self) -> Best:
-        """Return a copy."""
-        return Best(self.norms.clone(), self.images.clone())
-
     def improvable(self) -> Tensor:
         """Return the indices of images for which a perturbation was needed and found."""
         return torch.nonzero(torch.isfinite(self.norms) & (self.norms > 0))[:, 0]
 
     def arrays(self) -> dict[str, Any]:
-        """Return the norms and the images as arrays, named as in `ImageAttack`."""
+        """Return the norms and the images as arrays, named as in `PgdAttack`."""
         norms = self.norms.cpu().numpy().astype(np.float64)
         return {"norms": norms, "adversarial": self.images.cpu().numpy()}
-
-
-@dataclass(frozen=True, eq=False)
-class Target:
-    """A network and all images that it is attacked on, checked."""
-
-    model: nn.Module
-    images: Tensor
-    labels: Tensor
-    positive: tuple[int, ...]
-    classes: int
-
-    @classmethod
-    def of(
-        cls,
-        model: nn.Module,
-        images: ArrayLike | Tensor,
-        labels: ArrayLike | Tensor,
-        positive: Positive,
-    ) -> Target:
-        """Check the arguments of an attack."""
-        pixels = checked_pixels(images)
-        own = checked_labels(labels, len(pixels))
-        with evaluating(model), torch.no_grad():
-            logits = logits_of(model, to_model(model, pixels[:1]))
-        if logits.ndim != 2 or logits.shape[1] < 2:
-            raise InputError(
-                "model must return at least two logits for each image; "
-                f"got the shape {tuple(logits.shape)} for one image."
-            )
-        classes = logits.shape[1]
-        if int(own.max()) >= classes:
-            raise InputError(
-                f"labels must be the network's own classes, from 0 to {classes - 1}; "
-                f"got {int(own.max())}."
-            )
-        return cls(model, pixels, own, checks.partition(positive, classes), classes)
-
-    def __len__(self) -> int:
-        return len(self.images)
-
-    def batch(self, index: int, size: int) -> Batch:
-        """Return the batch with this index, of at most `size` images."""
-        part = slice(index * size, (index + 1) * size)
-        x = to_model(self.model, self.images[part])
-        positive = torch.zeros(self.classes, dtype=torch.bool)
-        positive[list(self.positive)] = True
-        return Batch(self.model, x, self.labels[part].to(x.device), positive.to(x.device))

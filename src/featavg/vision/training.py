@@ -18,14 +18,9 @@ from torch import Tensor, nn
 from featavg import checks
 from featavg.errors import InputError
 from featavg.progress import ProgressReporter
+from featavg.vision import checkpoint as checkpoints
 from featavg.vision.augmentation import Draw, ImagePool
-from featavg.vision.checkpoint import (
-    Checkpoint,
-    fingerprint,
-    model_fingerprint,
-    remove_leftovers,
-    writable,
-)
+from featavg.vision.checkpoint import Checkpoint
 from featavg.vision.devices import launched_fabric, limited_threads
 from featavg.vision.evaluation import checked_images, checked_labels
 from featavg.vision.models import ImageClassifier, in_layout, memory_format, widest_float
@@ -123,10 +118,6 @@ def train(
     progress : bool
         Show loss, accuracy and the remaining time.
 
-    Returns
-    -------
-    Trained
-
     Examples
     --------
     >>> import numpy as np
@@ -144,12 +135,12 @@ def train(
     pixels = checked_images(images)
     targets = checked_labels(labels, len(pixels))
     checks.count("seed", seed, minimum=0)
-    path = None if checkpoint is None else writable(Path(checkpoint))
+    path = None if checkpoint is None else checkpoints.writable(Path(checkpoint))
     identity = {
         "recipe": recipe.fingerprint,
         "seed": str(seed),
-        "data": fingerprint(pixels, targets),
-        "network": model_fingerprint(model),
+        "data": checkpoints.fingerprint(pixels, targets),
+        "network": checkpoints.model_fingerprint(model),
     }
     saved = None if path is None else Checkpoint.load(path, identity)
     if saved is not None and saved.epoch > recipe.epochs:
@@ -167,7 +158,7 @@ def train(
         if saved is not None:
             run.restore(saved)
         if path is not None and fabric.is_global_zero:
-            remove_leftovers(path)
+            checkpoints.remove_leftovers(path)
         remaining = (recipe.epochs - run.epoch) * run.steps
         with ProgressReporter("training", remaining, enabled=shown) as reporter:
             while run.epoch < recipe.epochs:
