@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import nnls
 
 import featavg as fa
-from featavg.measures.margins import _inverse_loss
 from support.zoo import small_training
 
 
@@ -36,8 +35,8 @@ def test_margins_are_what_the_formulas_say(kind):
 def test_inverse_of_the_loss_at_every_size():
     q = np.array([-1e5, -800.0, -60.0, -3.0, 0.0, 5.0, 39.9, 40.1])
     loss = np.logaddexp(0, -q)
-    np.testing.assert_allclose(_inverse_loss(np.log(loss)), q, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(_inverse_loss(np.array([-1e3, -1e6])), [1e3, 1e6])
+    np.testing.assert_allclose(fa.Logistic().margin_of(np.log(loss)), q, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(fa.Logistic().margin_of(np.array([-1e3, -1e6])), [1e3, 1e6])
 
 
 @pytest.mark.parametrize("kind", ["binary", "multi"])
@@ -49,7 +48,7 @@ def test_smoothed_margin_lies_below_the_margin_and_meets_it(kind):
     late = history.log_loss < np.log(np.log(2))
     count = 60 if kind == "binary" else 60 * 3
     q, rho = run.margins.min(axis=1)[late], history.norm[late]
-    lowest = _inverse_loss(np.log(count) + np.log(np.logaddexp(0, -np.minimum(q, 40))))
+    lowest = fa.Logistic().margin_of(np.log(count) + np.log(np.logaddexp(0, -np.minimum(q, 40))))
     lowest = np.where(q > 40, q - np.log(count), lowest) / rho
     gamma, smoothed = history.normalized[late], history.smoothed[late]
     assert (smoothed <= gamma * (1 + 1e-12)).all()
