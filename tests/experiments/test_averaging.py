@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import featavg as fa
 from featavg.experiments import averaging
@@ -12,4 +13,6 @@ def test_the_setting_is_that_of_the_figures():
     measured = averaging.measure(parameters, 3)
     run, test = parameters.train_coarse(3)
     assert measured["index"] == fa.averaging_index(run.net, run.sample)
-    assert measured["radius"] == np.median(fa.exact_radii(run.net, test.x, test.y).upper)
+    radii = fa.exact_radii(run.net, test.x, test.y)
+    # the search is exact from every start, up to rounding
+    assert measured["radius"] == pytest.approx(np.median(radii.upper), rel=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,15 +14,15 @@ from featavg.data.multicluster import MultiCluster
 from featavg.lab.expectations import Expectation, at_least, at_most, reported, within
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
-from featavg.lab.tables import Measurements, Results, Table, prefixed, stacked, tidy_rows
-from featavg.lab.timelines import Series, through_training
+from featavg.lab.tables import Measurements, Results, Table, prefixed, tidy_rows
+from featavg.lab.timelines import Series, over_time, through_training
 from featavg.measures.alignment import alignment, averaging_index_per_neuron, clean_accuracy
 from featavg.measures.distance import distance_to_averaging, distance_to_decoupled
 from featavg.networks.activation import ReLUPower
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.plot.views import HeatMaps, Mark, Matrix, View
-from featavg.progress import counted, wanted
+from featavg.progress import wanted
 from featavg.robustness import exact_radii, minimal_norm
 from featavg.training.descent import descend
 from featavg.training.trajectory import Trajectory
@@ -113,7 +114,8 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         steps, times = parameters.steps, parameters.times
         rate, shown = parameters.learning_rate, wanted()
         run = descend(net, train, learning_rate=rate, steps=steps, record=times, progress=shown)
-        followed = _follow(run, test, parameters.radius_samples)
+        at = partial(_at, run, test, parameters.radius_samples)
+        followed = over_time(len(run.log_times), "distances and radii over time", at)
         found |= prefixed(f"p{power}", followed)
         found |= {f"p{power}_final_{key}": value[-1] for key, value in followed.items()}
         found[f"p{power}_cosines"] = _strongest(run.net, train)
@@ -123,14 +125,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     return found
 
 
-def _follow(run: Trajectory, test: Sample, radius_samples: int) -> dict[str, FloatArray]:
-    """Return every quantity at every recorded time but the first."""
-    times = counted(len(run.log_times) - 1, "distances and radii over time", enabled=wanted())
-    rows = [_at(run, index + 1, test, radius_samples) for index in times]
-    return stacked(rows)
-
-
-def _at(run: Trajectory, index: int, test: Sample, radius_samples: int) -> dict[str, float]:
+def _at(run: Trajectory, test: Sample, radius_samples: int, index: int) -> dict[str, float]:
     """Return the quantities at one recorded time."""
     net, sample = run.net_at(index), run.sample
     averaging, decoupled = distance_to_averaging(net, sample), distance_to_decoupled(net, sample)

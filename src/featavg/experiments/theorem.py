@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,14 +16,14 @@ from featavg.lab.expectations import Expectation, at_least, at_most, within
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.lab.setting import TrainedPair
-from featavg.lab.tables import Measurements, Results, Table, prefixed, stacked
-from featavg.lab.timelines import Series, table_over_time, through_training
+from featavg.lab.tables import Measurements, Results, Table, prefixed
+from featavg.lab.timelines import Series, over_time, table_over_time, through_training
 from featavg.measures.alignment import clean_accuracy
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.plot.views import Mark, View
-from featavg.progress import counted, wanted
+from featavg.progress import wanted
 from featavg.robustness import exact_radii
 from featavg.theory.evidence import ProofQuantities
 from featavg.training.fast_forward import fast_forward
@@ -165,25 +166,16 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     pair = train(parameters, seed)
     found: dict[str, object] = {}
     for name, run in zip(_NETS, (pair.coarse, pair.fine), strict=True):
-        followed = _follow(ProofQuantities(run), pair.test, parameters.radius_samples)
+        at = partial(_at, ProofQuantities(run), pair.test, parameters.radius_samples)
+        followed = over_time(len(run.log_times), "exact radii over time", at)
         found |= prefixed(name, followed)
         for key in ("ratio", "opposite_share", "active", "accuracy", "distance_share", "radius"):
             found[f"{name}_final_{key}"] = followed[key][-1]
     return found
 
 
-def _follow(
-    quantities: ProofQuantities, test: Sample, radius_samples: int
-) -> dict[str, FloatArray]:
-    """Return every quantity at every recorded time but the first."""
-    later = len(quantities.log_steps) - 1
-    times = counted(later, "exact radii over time", enabled=wanted())
-    rows = [_at(quantities, index + 1, test, radius_samples) for index in times]
-    return stacked(rows)
-
-
 def _at(
-    quantities: ProofQuantities, index: int, test: Sample, radius_samples: int
+    quantities: ProofQuantities, test: Sample, radius_samples: int, index: int
 ) -> dict[str, float]:
     """Return the quantities of Theorem 4.5 or 4.7 at one recorded time."""
     run, sample, own = quantities.run, quantities.sample, quantities.own_centers

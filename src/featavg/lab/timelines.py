@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from featavg.arrays import FloatArray
-from featavg.lab.tables import Results, Table, tidy_rows
+from featavg.lab.tables import Measurements, Results, Table, stacked, tidy_rows
 from featavg.plot.views import DASHES, Curves, Line, Mark, Panel
+from featavg.progress import counted, wanted
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,14 @@ def through_training(
         shown = [line for line in lines if any(v is not None and v > least for v in line.mean)]
         panels.append(Panel(panel.title, panel.y or panel.title, shown, panel.marks, panel.scale))
     return Curves(title, x, panels, x_scale, note=note)
+
+
+def over_time(
+    times: int, label: str, measure_at: Callable[[int], Measurements]
+) -> dict[str, FloatArray]:
+    """Return the measurements at every recorded time but the first, as series."""
+    later = counted(times - 1, label, enabled=wanted())
+    return stacked([measure_at(index + 1) for index in later])
 
 
 def table_over_time(results: Results, networks: Mapping[str, int]) -> Table:
