@@ -30,17 +30,15 @@ class Draw:
     flip: Tensor
 
     @classmethod
-    def of(cls, images: int, recipe: Recipe, seed: int, epoch: int) -> Draw:
+    def of(
+        cls, images: int, recipe: Recipe, seed: int, epoch: int, device: torch.device | str = "cpu"
+    ) -> Draw:
         """Draw the order, crops and flips of an epoch."""
         rng = np.random.default_rng([seed, epoch])
         order = rng.permutation(images)
         top, left = rng.integers(2 * recipe.crop + 1, size=(2, images))
         flip = rng.integers(2, size=images) * int(recipe.flip)
-        return cls(*(torch.from_numpy(array) for array in (order, top, left, flip == 1)))
-
-    def to(self, device: torch.device) -> Draw:
-        """Return a copy on a device."""
-        return Draw(*(t.to(device) for t in (self.order, self.top, self.left, self.flip)))
+        return cls(*(torch.from_numpy(a).to(device) for a in (order, top, left, flip == 1)))
 
 
 class ImagePool:

@@ -30,19 +30,9 @@ def minimal_norms(
     nearest point of the box beyond the objective's tangent, as in FAB (Croce and Hein, ICML 2020).
     Nothing is random.
 
-    Parameters
-    ----------
-    batch : Target
-        The network and the images, on its device.
-    objective : {"cross-entropy", "readout", "probability"}
-        The function to minimise, see `featavg.vision.objectives.objective`.
-    steps : int
-        The number of steps of a run of DDN.
-    starts : sequence of tensors, each of the shape of the images
-        Results of other attacks. The attack follows the boundary from each of them, and its result
-        is never worse than any of them.
-    strides : sequence of float
-        The relative length of the steps of each run of DDN: runs often find different minima.
+    There is one run of DDN for each of `strides`, the relative lengths of its steps: runs often
+    find different minima. The attack also follows the boundary from each of `starts`, the results
+    of other attacks, and its result is never worse than any of them.
     """
     best = Best.of(batch)
     runs = [deepcopy(best) for _ in (*starts, *strides)]

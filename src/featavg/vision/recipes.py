@@ -69,16 +69,15 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Check every setting."""
-        checks.count("epochs", self.epochs)
-        checks.count("batch", self.batch)
+        for name in ("epochs", "batch", "small_size"):
+            checks.count(name, getattr(self, name))
+        for name in ("crop", "small_epochs"):
+            checks.count(name, getattr(self, name), minimum=0)
         checks.scale("learning_rate", self.learning_rate)
         checks.choice("schedule", self.schedule, SCHEDULES)
         if checks.scale("momentum", self.momentum, zero=True) >= 1:
             raise InputError(f"momentum must be below 1; got {self.momentum!r}.")
         checks.scale("weight_decay", self.weight_decay, zero=True)
-        checks.count("crop", self.crop, minimum=0)
-        checks.count("small_epochs", self.small_epochs, minimum=0)
-        checks.count("small_size", self.small_size)
         if not isinstance(self.flip, bool):
             raise InputError(f"flip must be True or False; got {self.flip!r}.")
         checks.choice("precision", self.precision, PRECISIONS)

@@ -230,7 +230,7 @@ class _Run:
         start = shown = time.monotonic()
         device, rank = self.fabric.device, self.fabric.global_rank
         recipe, epoch = self.recipe, self.epoch
-        draw = Draw.of(self.images, recipe, self.seed, epoch).to(device)
+        draw = Draw.of(self.images, recipe, self.seed, epoch, device)
         loss_based = recipe.schedule == "loss-based"
         log_scale = min(self.log_losses, default=0.0) if loss_based else 0.0
         before = copy.deepcopy(self.net.state_dict()) if loss_based else None
