@@ -62,7 +62,7 @@ def _get(options: argparse.Namespace) -> int:
     names = [choice("NAME", name, datasets.CATALOGUE) for name in options.names]
     code = OK
     for name in names:
-        again = "was stored, and the same command starts it again"
+        again = "was kept, and the same command starts it again"
         options.if_interrupted = f"; nothing of {name} {again}"
         start = time.monotonic()
         try:
