@@ -206,15 +206,9 @@ def _columns(
         for column in left
         if column not in rest
     )
-    finer_values = None if finer is None else np.asarray(columns[finer])
-    return _table(
-        np.column_stack(features),
-        np.asarray(columns[own]),
-        finer_values,
-        own,
-        lambda point: f"in row {numbers[point]} of {file}",
-        notes,
-    )
+    y, z = (None if column is None else np.asarray(columns[column]) for column in (own, finer))
+    x = np.column_stack(features)
+    return _table(x, y, z, own, lambda point: f"in row {numbers[point]} of {file}", notes)
 
 
 def _is_index(name: str, values: Sequence[Any]) -> bool:

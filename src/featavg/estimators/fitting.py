@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,8 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from featavg.arrays import FloatArray, IntArray
 from featavg.data.law import Sample
 from featavg.estimators.frontier import Frontier, checkpoint_steps, training_path
-from featavg.estimators.heads import Head, new_head
+from featavg.estimators.heads import Head
 from featavg.estimators.scaling import Scaling
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.binary import BinaryNet
+from featavg.networks.multiclass import MultiClassNet
 from featavg.training.learning_rate import stable_learning_rate
 
 # Groups with fewer points than this are not split.
@@ -137,15 +141,40 @@ def measure_frontier(task: Task, plan: Plan, *, rng: np.random.Generator) -> Fro
 def _start(task: Task, plan: Plan) -> tuple[Head, Sample, float]:
     train = task.split.train
     part = _sample_of(task.x[train], task.fine[train], task.class_of)
-    start = new_head(
-        part,
-        task.class_of,
-        width=plan.width,
-        scale=plan.init_scale,
-        readout=plan.readout,
-        rng=task.rng,
-    )
+    start = _new_head(part, task.class_of, plan, task.rng)
     return start, part, plan.learning_rate or stable_learning_rate(start.net, part)
+
+
+def _new_head(sample: Sample, class_of: IntArray, plan: Plan, rng: np.random.Generator) -> Head:
+    """Draw the initial head; the clusters of the sample are the labels it is trained on.
+
+    Paper: Section 4.2. Differs from the paper: with biases, which are needed in low dimension.
+    Without a readout the labels are the coarse ones: Section 3.2 for two classes; more classes get
+    `width` neurons each (an extension).
+    """
+    width, scale = plan.width, plan.init_scale
+    start: Any = {"width": width, "weight_scale": scale, "bias_scale": scale, "rng": rng}
+    net: TwoLayerNet
+    if plan.readout is None and len(class_of) == 2:
+        net = BinaryNet.init(sample, **start)
+        group_of = np.where(net.neuron_signs > 0, 1, 0)
+    else:
+        net = MultiClassNet.init(sample, **start, readout=plan.readout or "argmax")
+        group_of = np.repeat(np.arange(net.classes), width)
+    return Head(_activated(net, sample, group_of), class_of)
+
+
+def _activated(net: TwoLayerNet, sample: Sample, group_of: IntArray) -> TwoLayerNet:
+    """Negate the weights of groups whose neurons are all inactive at the mean of their own points.
+
+    In low dimension this happens by chance. Such a group can stay inactive forever, and its class
+    is then never predicted. The negated weights have the same distribution.
+    """
+    at_means = net.preactivations(sample.centers)
+    is_on = (at_means > 0)[np.arange(len(group_of)), group_of]
+    inactive = ~np.isin(group_of, group_of[is_on])
+    sign = np.where(inactive, -1, 1).astype(net.weights.dtype)
+    return net.with_parameters(sign[:, None] * net.weights, sign * net.biases)
 
 
 def _sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:

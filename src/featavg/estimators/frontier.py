@@ -34,8 +34,8 @@ class Frontier:
         The numbers of points on which accuracy and radius are measured.
     held_out : bool
         Whether these points were held out of training; if there are very few points, they are not.
-    chosen : int
-        The index of the chosen time.
+    robustness : float
+        The parameter of the estimators that determines `chosen`.
 
     Examples
     --------

@@ -9,11 +9,8 @@ import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
-from featavg.data.law import Sample
 from featavg.networks.activation import ReLU
 from featavg.networks.base import TwoLayerNet
-from featavg.networks.binary import BinaryNet
-from featavg.networks.multiclass import MultiClassNet
 from featavg.robustness.exact.certify import exact_radii
 
 _MAX_NODES = 10_000
@@ -171,42 +168,3 @@ def _nonzero(norms: FloatArray) -> FloatArray:
 
 def _listed(which: BoolArray) -> list[int]:
     return [int(j) for j in np.flatnonzero(which)]
-
-
-def new_head(
-    sample: Sample,
-    class_of: IntArray,
-    *,
-    width: int,
-    scale: float,
-    readout: str | None,
-    rng: np.random.Generator,
-) -> Head:
-    """Draw the initial head; the clusters of the sample are the labels it is trained on.
-
-    Paper: Section 4.2. Differs from the paper: with biases, which are needed in low dimension.
-    Without a readout the labels are the coarse ones: Section 3.2 for two classes; more classes get
-    `width` neurons each (an extension).
-    """
-    start: Any = {"width": width, "weight_scale": scale, "bias_scale": scale, "rng": rng}
-    net: TwoLayerNet
-    if readout is None and len(class_of) == 2:
-        net = BinaryNet.init(sample, **start)
-        group_of = np.where(net.neuron_signs > 0, 1, 0)
-    else:
-        net = MultiClassNet.init(sample, **start, readout=readout or "argmax")
-        group_of = np.repeat(np.arange(net.classes), width)
-    return Head(_activated(net, sample, group_of), class_of)
-
-
-def _activated(net: TwoLayerNet, sample: Sample, group_of: IntArray) -> TwoLayerNet:
-    """Negate the weights of groups whose neurons are all inactive at the mean of their own points.
-
-    In low dimension this happens by chance. Such a group can stay inactive forever, and its class
-    is then never predicted. The negated weights have the same distribution.
-    """
-    at_means = net.preactivations(sample.centers)
-    is_on = (at_means > 0)[np.arange(len(group_of)), group_of]
-    inactive = ~np.isin(group_of, group_of[is_on])
-    sign = np.where(inactive, -1, 1).astype(net.weights.dtype)
-    return net.with_parameters(sign[:, None] * net.weights, sign * net.biases)
