@@ -10,7 +10,8 @@ from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.data.law import Sample
 from featavg.errors import InputError
-from featavg.networks.base import TwoLayerNet, refuse_smooth
+from featavg.networks.activation import refuse_smooth
+from featavg.networks.base import TwoLayerNet
 from featavg.training.state import check_pair
 
 _CHECK_EVERY = 20

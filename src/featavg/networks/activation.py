@@ -231,3 +231,10 @@ def check_activation(activation: Activation) -> Activation:
     if broken:
         raise InputError(f"{broken}; got {activation!r}.")
     return activation
+
+
+def refuse_smooth(activation: Activation, method: str) -> tuple[float, float]:
+    """Return the slopes of a piecewise linear activation, and refuse another."""
+    if activation.pieces is None:
+        raise InputError(f"{method} needs a piecewise linear activation; got {activation!r}.")
+    return activation.pieces

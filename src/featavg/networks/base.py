@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from inspect import isabstract
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,9 @@ from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray, frozen
 from featavg.data.law import Law
 from featavg.errors import InputError
-from featavg.networks.activation import Activation, check_activation
+from featavg.networks.activation import Activation, check_activation, refuse_smooth
 from featavg.networks.loss import Loss
+from featavg.networks.shallow import ShallowNet
 
 if TYPE_CHECKING:
     import torch
@@ -102,8 +102,8 @@ class TwoLayerNet(ABC):
         """Return the derivative of the decision by each output, shape (outputs, points)."""
 
     @abstractmethod
-    def relu_form(self) -> ReluForm:
-        """Return the decision as a comparison of sums of ReLUs, or refuse."""
+    def to_shallow(self) -> ShallowNet:
+        """Return the decision as that of a `ShallowNet`, with the labels -1 and +1; or refuse."""
 
     def with_readout(self, readout: str) -> TwoLayerNet:
         """Return the network with another readout, which only one of many classes has."""
@@ -237,42 +237,16 @@ class TwoLayerNet(ABC):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class ReluForm:
-    r"""A decision written as groups of ReLUs: the side of the largest group wins.
+def plain_relus(net: TwoLayerNet, outer: FloatArray, labels: ArrayLike) -> ShallowNet:
+    r"""Return a network of ReLUs with the outputs :math:`A\varphi(W x + b)` and these labels.
 
-    Row r is :math:`\mathrm{relu}(c_r z_{n_r})` with the neuron :math:`n_r` and a factor
-    :math:`c_r`; a group has the value :math:`\sum_r` of its rows, and the decision is positive
-    where the largest value of a positive group is above that of every negative one.
-
-    Attributes
-    ----------
-    neurons, factors : arrays of shape (rows,)
-        The neuron and the factor of each row.
-    groups : tuple of arrays
-        The rows of each group.
-    signs : array of shape (groups,)
-        The side of each group.
-    scale : float
-        What the values are multiplied by to be the outputs.
+    With the slopes l and r of the activation, :math:`\varphi(z) = l z + (r - l)\,\mathrm{relu}(z)`.
+    It is the same for a normalized activation, because this one is homogeneous of degree 1.
     """
-
-    neurons: IntArray
-    factors: FloatArray
-    groups: tuple[IntArray, ...]
-    signs: IntArray
-    scale: float
-
-    def rows(self, values: FloatArray) -> FloatArray:
-        """Return a row of weights, or of pre-activations, for each row of the form."""
-        return self.factors[:, None] * values[self.neurons]
-
-
-def refuse_smooth(activation: Activation, method: str) -> tuple[float, float]:
-    """Return the slopes of a piecewise linear activation, and refuse another."""
-    if activation.pieces is None:
-        raise InputError(f"{method} needs a piecewise linear activation; got {activation!r}.")
-    return activation.pieces
+    left, right = refuse_smooth(net.activation, "the exact radius")
+    W, b, A = (part.astype(np.float64) for part in (net.weights, net.biases, outer))
+    linear = left * A @ W
+    return ShallowNet(W, b, (right - left) * A, left * A @ b, linear=linear, labels=labels)
 
 
 def hidden_values(

@@ -12,8 +12,9 @@ from featavg.arrays import BoolArray, FloatArray, IntArray, frozen
 from featavg.data.law import Law, Sample
 from featavg.errors import InputError
 from featavg.networks.activation import Activation, ReLU
-from featavg.networks.base import ReluForm, TwoLayerNet, check_parameters, refuse_smooth
+from featavg.networks.base import TwoLayerNet, check_parameters, plain_relus
 from featavg.networks.loss import Logistic, Loss
+from featavg.networks.shallow import ShallowNet
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -216,22 +217,6 @@ class BinaryNet(TwoLayerNet):
         """Return 1 for every point."""
         return np.ones_like(outputs)
 
-    def relu_form(self) -> ReluForm:
-        r"""Return all that speaks for the positive side against all that speaks against it.
-
-        With the slopes l and r of the activation, :math:`\varphi(z) = r\,\mathrm{relu}(z) -
-        l\,\mathrm{relu}(-z)`, and :math:`c\,\mathrm{relu}(z) = \pm\mathrm{relu}(|c| z)`.
-        """
-        left, right = refuse_smooth(self.activation, "the exact radius")
-        a = self.second_layer[0].astype(np.float64)
-        coefficients = np.concatenate([right * a, -left * a]) if left else right * a
-        neurons = np.tile(np.arange(len(a)), 2 if left else 1)
-        turned = np.repeat([1.0, -1.0], len(a))[: len(coefficients)]
-        scale = float(np.abs(coefficients).max()) or 1.0
-        return ReluForm(
-            neurons=neurons,
-            factors=turned * np.abs(coefficients) / scale,
-            groups=(np.flatnonzero(coefficients > 0), np.flatnonzero(coefficients < 0)),
-            signs=np.array([1, -1]),
-            scale=scale,
-        )
+    def to_shallow(self) -> ShallowNet:
+        """Return the network whose one output is the score of +1 against -1."""
+        return plain_relus(self, self.second_layer, [-1, 1])

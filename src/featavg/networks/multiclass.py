@@ -14,8 +14,9 @@ from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.data.law import Law, Sample
 from featavg.errors import InputError
 from featavg.networks.activation import Activation, ReLU
-from featavg.networks.base import ReluForm, TwoLayerNet, check_parameters, refuse_smooth
+from featavg.networks.base import TwoLayerNet, check_parameters, plain_relus
 from featavg.networks.loss import CrossEntropy, Loss, softmax
+from featavg.networks.shallow import ShallowNet
 
 READOUTS = ("probability", "argmax")
 
@@ -263,22 +264,15 @@ class MultiClassNet(TwoLayerNet):
             gradient[self.output_signs == sign] = sign * share
         return gradient
 
-    def relu_form(self) -> ReluForm:
-        """Return a group for each class; the argmax and the log-odds both compare these."""
-        left, right = refuse_smooth(self.activation, "the exact radius")
-        if left or right <= 0:
+    def to_shallow(self) -> ShallowNet:
+        """Return the network whose largest output decides, for the argmax readout."""
+        if self.readout != "argmax":
             raise InputError(
-                "the exact radius of a MultiClassNet needs an activation that is 0 for negative "
-                f"pre-activations; got {self.activation!r}."
+                "the decision of a MultiClassNet is that of its largest output only with the argmax "
+                f"readout; got the readout {self.readout!r}."
             )
-        rows = np.arange(len(self.weights))
-        return ReluForm(
-            neurons=rows,
-            factors=np.ones(len(rows)),
-            groups=tuple(rows.reshape(self.classes, self.width)),
-            signs=self.output_signs,
-            scale=right / self.width,
-        )
+        order = np.argsort(self.output_signs, kind="stable")  # of equal outputs -1 decides
+        return plain_relus(self, self.second_layer[order], self.output_signs[order])
 
     def _sides(self, outputs: FloatArray) -> tuple[FloatArray, FloatArray]:
         signs = self.output_signs

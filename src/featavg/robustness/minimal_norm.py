@@ -69,7 +69,9 @@ def minimal_norm(
     size = as_norm(norm)
     view = AttackView.of(net, points, labels)
     best = attack_all(view, points, steps, starts)
-    return Radii(np.zeros(len(labels)), *best.turning(view, points), size.name)
+    norms, perturbations = best.turning(view, points)
+    turns = (net.predict(points + perturbations) != labels) | np.isinf(norms)
+    return Radii(np.zeros(len(labels)), norms, perturbations, size.name, turns)
 
 
 def attack_all(view: AttackView, x: FloatArray, steps: int, starts: int) -> Best:

@@ -8,6 +8,9 @@ import numpy as np
 
 from featavg.arrays import BoolArray, FloatArray
 
+# Bounds that differ by less than this, relative to the radius, count as one.
+EXACT = 1e-6
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Radii:
@@ -19,42 +22,50 @@ class Radii:
     Attributes
     ----------
     lower : array of shape (points,)
-        No perturbation of a smaller norm turns the decision: a proof. 0 where nothing is proved.
+        No perturbation of a smaller norm turns the decision: a proof, with rounding allowed for.
+        0 where nothing is proved.
     upper : array of shape (points,)
-        The norm of a perturbation that does; infinity where none exists or none was found. Where
-        the radius is exact, equal to `lower`; both 0 where the decision is wrong without an
-        attack, both infinity where nothing can turn it.
+        The norm of a perturbation that does; infinity where none exists or none was found. Both
+        bounds are 0 where the decision is wrong without an attack, and infinity where nothing can
+        turn it.
     perturbations : array of shape (points, coordinates)
-        Perturbations that turn the decision, as they are and stretched by up to a millionth. Their
-        norm is `upper`, or a few millionths above where `upper` is the limit of such norms. Zero
-        where none is needed or none is known. (Where the turned decision has no interior, such as
-        the one silent point of a network without biases, it is that point up to rounding.)
+        Perturbations that turn the decision. Their norm is `upper`, or a few millionths above
+        where `upper` is the limit of such norms. Zero where none is needed or none is known.
     norm : str
         The norm that all of this is measured in.
+    turns : array of shape (points,)
+        Where the perturbation was seen to turn the decision, or needs not to. It cannot where the
+        turned decision has no interior, such as the one silent point of a network without biases.
     """
 
     lower: FloatArray
     upper: FloatArray
     perturbations: FloatArray
-    norm: str = "l2"
+    norm: str
+    turns: BoolArray
 
     @property
     def exact(self) -> BoolArray:
-        """Where the two bounds are one."""
-        return self.lower == self.upper
+        """Where the bounds agree to a millionth and the perturbation turns the decision."""
+        with np.errstate(invalid="ignore"):
+            near = self.lower >= self.upper * (1 - EXACT)
+        return near & self.turns
 
     @property
     def gap(self) -> FloatArray:
         """The relative gap (upper - lower) / upper of each point; 0 where the radius is exact."""
-        return relative_gap(self.lower, self.upper)
+        return np.where(self.exact, 0.0, relative_gap(self.lower, self.upper))
 
     def __len__(self) -> int:
         return len(self.upper)
 
     def __repr__(self) -> str:
         lower, upper = float(np.median(self.lower)), float(np.median(self.upper))
-        median = f"{upper:.4g}" if lower == upper else f"from {lower:.4g} to {upper:.4g}"
-        return f"Radii({len(self)} points, {int(self.exact.sum())} exact, median radius {median})"
+        one = lower == upper or lower >= upper * (1 - EXACT)
+        median = f"{upper:.4g}" if one else f"from {lower:.4g} to {upper:.4g}"
+        norm = "" if self.norm == "l2" else f"{self.norm}, "
+        exact = int(self.exact.sum())
+        return f"Radii({norm}{len(self)} points, {exact} exact, median radius {median})"
 
 
 def relative_gap(lower: FloatArray, upper: FloatArray) -> FloatArray:

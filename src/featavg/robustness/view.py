@@ -56,6 +56,7 @@ class AttackView:
     net: TwoLayerNet
     span: WeightSpan
     z: FloatArray
+    z_sizes: FloatArray
     y: IntArray
     A: FloatArray
 
@@ -79,11 +80,13 @@ class AttackView:
                     f"{name} must have a size from {_SMALLEST:g} to {1 / _SMALLEST:g} for radii to "
                     f"be computed; got {size:g}."
                 )
-        return cls(net, WeightSpan.of(net), z, y, net.second_layer.astype(np.float64))
+        sizes = np.outer(np.linalg.norm(W, axis=1), np.linalg.norm(x, axis=1)) + np.abs(b)[:, None]
+        return cls(net, WeightSpan.of(net), z, sizes, y, net.second_layer.astype(np.float64))
 
     def subset(self, which: IntArray) -> AttackView:
         """Return the view of some of the points."""
-        return AttackView(self.net, self.span, self.z[:, which], self.y[which], self.A)
+        z, sizes = self.z[:, which], self.z_sizes[:, which]
+        return AttackView(self.net, self.span, z, sizes, self.y[which], self.A)
 
     def preactivations(self, u: FloatArray) -> FloatArray:
         """Return the pre-activations of the perturbed points."""

@@ -12,7 +12,8 @@ from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.data.law import Sample
 from featavg.errors import InputError
-from featavg.networks.base import TwoLayerNet, refuse_smooth
+from featavg.networks.activation import refuse_smooth
+from featavg.networks.base import TwoLayerNet
 from featavg.networks.loss import Loss
 from featavg.progress import ProgressReporter
 from featavg.training.descent import cheaper_method

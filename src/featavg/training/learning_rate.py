@@ -7,7 +7,8 @@ from scipy.linalg import eigvalsh
 
 from featavg.data.law import Sample
 from featavg.errors import InputError
-from featavg.networks.base import TwoLayerNet, refuse_smooth
+from featavg.networks.activation import refuse_smooth
+from featavg.networks.base import TwoLayerNet
 from featavg.networks.loss import Loss
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import daqp
 import numpy as np
@@ -14,7 +15,32 @@ from featavg.arrays import FloatArray
 _TOLERANCE = 1e-11
 _NO_LOWER_BOUND = 1e30
 # What is further away than this cannot be told from what is not there.
-_FAR = 1e6
+FAR = 1e6
+_NOISE = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Half-spaces A v <= b with rows of norm 1, and how far rounding may have moved them."""
+
+    A: FloatArray
+    b: FloatArray
+    A_errors: FloatArray
+    b_errors: FloatArray
+
+    @classmethod
+    def of(cls, A: FloatArray, b: FloatArray) -> Rows:
+        """Return half-spaces that are taken to be free of errors."""
+        return cls(A, b, np.zeros(len(b)), np.zeros(len(b)))
+
+    def and_also(self, other: Rows) -> Rows:
+        """Return the half-spaces of both."""
+        return Rows(
+            np.concatenate([self.A, other.A]),
+            np.concatenate([self.b, other.b]),
+            np.concatenate([self.A_errors, other.A_errors]),
+            np.concatenate([self.b_errors, other.b_errors]),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,74 +54,100 @@ class NearestPoint:
     distance : float
         A distance that no point of the polyhedron falls short of, proved by duality; infinity
         where it is proved to be empty.
+    multipliers : array of shape (rows,)
+        What proves it.
+    normal : array or None
+        The direction, of dual length 1, in which all points are at least that far.
     """
 
     point: FloatArray | None
     distance: float
+    multipliers: FloatArray
+    normal: FloatArray | None = None
 
 
-def nearest_point(A: FloatArray, b: FloatArray, cutoff: float = np.inf) -> NearestPoint:
+def nearest_point(rows: Rows, cutoff: float = np.inf) -> NearestPoint:
     r"""Minimise :math:`\|v\|` subject to :math:`A v \le b`.
 
     Paper: none, an extension.
 
-    The rows of A have norm 1. Every :math:`\lambda \ge 0` proves
-    :math:`\|v\| \ge -b^\top\lambda / \|A^\top\lambda\|`, because
+    Every :math:`\lambda \ge 0` proves :math:`\|v\| \ge -b^\top\lambda / \|A^\top\lambda\|`, because
     :math:`\|v\|\,\|A^\top\lambda\| \ge -\lambda^\top A v \ge -\lambda^\top b`. That bound, at the
-    solver's multipliers, is what is reported, so nothing rests on the solver's word: if the bound
-    does not back what it says, a second solver is asked.
+    solver's multipliers and with rounding allowed for, is what is reported, so nothing rests on
+    the solver's word: if the bound does not back what it says, a second solver is asked.
 
     Parameters
     ----------
-    A, b : arrays of shape (rows, dimensions) and (rows,)
+    rows : Rows
         The polyhedron.
     cutoff : float
         The search may stop as soon as the distance is known to be larger than this.
     """
+    A, b = rows.A, rows.b
     if not len(b) or b.min() >= 0:
-        return NearestPoint(np.zeros(A.shape[1]), 0.0)
+        return NearestPoint(np.zeros(A.shape[1]), 0.0, np.zeros(len(b)))
     bound = _NO_LOWER_BOUND if np.isinf(cutoff) else 0.5 * cutoff**2
-    rows, dimensions = A.shape
+    count, dimensions = A.shape
+    identity, zero = _constants(dimensions)
     point, _, flag, info = daqp.solve(
-        np.eye(dimensions),
-        np.zeros(dimensions),
+        identity,
+        zero,
         A,
         b,
-        np.full(rows, -_NO_LOWER_BOUND),
-        np.zeros(rows, dtype=np.int32),
+        np.full(count, -_NO_LOWER_BOUND),
+        np.zeros(count, dtype=np.int32),
         primal_tol=_TOLERANCE,
         fval_bound=bound,
     )
-    distance = _proved_distance(A, b, np.maximum(info["lam"], 0))
-    if flag == 1 and (A @ point <= b + 1e-10).all() and np.linalg.norm(point) <= distance + 1e-8:
-        return NearestPoint(point, distance)
-    if flag == -1 and distance >= min(cutoff, _FAR):
-        return NearestPoint(None, distance)
-    return _second_opinion(A, b, cutoff)
+    multipliers = np.maximum(info["lam"], 0)
+    distance = proved_distance(rows, multipliers)
+    if flag == 1 and (A @ point <= b + 1e-10).all() and _length(point) <= distance + 1e-8:
+        return NearestPoint(point, distance, multipliers, _normal(rows, multipliers))
+    if flag == -1 and distance >= min(cutoff, FAR):
+        return NearestPoint(None, distance, multipliers)
+    return _second_opinion(rows, cutoff)
 
 
-def _proved_distance(A: FloatArray, b: FloatArray, multipliers: FloatArray) -> float:
+@lru_cache(maxsize=16)
+def _constants(dimensions: int) -> tuple[FloatArray, FloatArray]:
+    return np.eye(dimensions), np.zeros(dimensions)
+
+
+def _length(point: FloatArray) -> float:
+    return float(np.sqrt(point @ point))
+
+
+def proved_distance(rows: Rows, multipliers: FloatArray) -> float:
     """Return the distance that multipliers prove; infinity where they prove that there is none."""
-    gain, size = -float(b @ multipliers), float(multipliers.sum())
+    gain = -float(rows.b @ multipliers) - float(rows.b_errors @ multipliers)
+    sizes = float(np.abs(rows.b) @ multipliers)
+    gain -= len(multipliers) * 2.3e-16 * sizes
     if gain <= 0:
         return 0.0
-    norm = float(np.linalg.norm(multipliers @ A))
-    if norm <= 1e-13 * size:  # zero up to rounding (Farkas), if the gain is not rounding as well
-        return np.inf if gain > 1e-12 * float(np.abs(b) @ multipliers) else 0.0
+    norm, size = _length(multipliers @ rows.A), float(multipliers.sum())
+    if norm <= _NOISE * size:  # zero up to rounding (Farkas), if the gain is not rounding as well
+        return np.inf if gain > 1e-12 * sizes else 0.0
+    norm += float(rows.A_errors @ multipliers) + (len(multipliers) + len(rows.A)) * 2.3e-16 * size
     return gain / norm
 
 
-def _second_opinion(A: FloatArray, b: FloatArray, cutoff: float) -> NearestPoint:
+def _second_opinion(rows: Rows, cutoff: float) -> NearestPoint:
     """Solve by non-negative least squares (Lawson and Hanson): slower, and hard to confuse."""
-    stacked = -np.vstack([A.T, b])
+    stacked = -np.vstack([rows.A.T, rows.b])
     target = np.zeros(len(stacked))
     target[-1] = 1
-    multipliers, residual = nnls(stacked, target, maxiter=100 * A.shape[0])
-    distance = _proved_distance(A, b, multipliers)
-    if residual * _FAR < 0.1:  # the nearest point would be at a distance of 1/residual
-        return NearestPoint(None, distance)
+    multipliers, residual = nnls(stacked, target, maxiter=100 * len(rows.b))
+    distance = proved_distance(rows, multipliers)
+    if residual * FAR < 0.1:  # the nearest point would be at a distance of 1/residual
+        return NearestPoint(None, distance, multipliers)
     remainder = stacked @ multipliers - target
     point = -remainder[:-1] / remainder[-1]
-    if np.linalg.norm(point) > cutoff:
-        return NearestPoint(None, distance)
-    return NearestPoint(point, distance)
+    if _length(point) > cutoff:
+        return NearestPoint(None, distance, multipliers)
+    return NearestPoint(point, distance, multipliers, _normal(rows, multipliers))
+
+
+def _normal(rows: Rows, multipliers: FloatArray) -> FloatArray | None:
+    slope = multipliers @ rows.A
+    length = _length(slope)
+    return -slope / length if length > 0 else None

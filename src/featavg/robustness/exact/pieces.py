@@ -1,4 +1,4 @@
-"""Contests between groups of neurons, one linear piece or relaxation of them at a time."""
+"""Contests between outputs, one linear piece or relaxation of them at a time."""
 
 from __future__ import annotations
 
@@ -7,252 +7,309 @@ from dataclasses import dataclass
 import numpy as np
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
-from featavg.robustness.exact.nearest import NearestPoint, nearest_point
+from featavg.robustness.exact.contest import Contest, PointProblem
+from featavg.robustness.exact.geometry import Cap, Geometry
+from featavg.robustness.exact.nearest import FAR, NearestPoint, Rows
+from featavg.robustness.exact.proof import Weights
 
-# In units of the radius: how far a strict inequality keeps from equality, and what is rounding.
-_STRICT = 1e-8
+# In units of the radius: how far an inequality with a margin keeps from equality, and what is rounding.
+MARGIN = 1e-8
 _ROUNDING = 1e-10
 # Relative to all weights: below this a difference of weights, or of sums of them, is none.
 _NOISE = 1e-13
+# So many cuts of a contest are remembered.
+_MOST_CUTS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
-    r"""One way for a decision to be turned: a group of neurons overtakes each of its rivals.
-
-    The rivals are groups of neurons too. The contest is won where, with the pre-activations u,
-
-    .. math:: \sum_{r \in G} \mathrm{relu}(u_r) \le \mathrm{lead}
-              + \sum_{r \in O} \mathrm{relu}(u_r) \quad\text{for each rival } G
-
-    (with < if `strict`), O being the challengers.
-    """
-
-    challengers: IntArray
-    rivals: tuple[IntArray, ...]
-    strict: bool
-    lead: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Cap:
-    """Where something better can still be: within a ball, and beyond a plane if there is one."""
-
-    radius: float
-    normal: FloatArray | None = None
-    distance: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """A linear function of the perturbation, and the sizes of what was summed up in it.
+class Totals:
+    """For each rival a linear function of the perturbation, and the sizes of what it sums up.
 
     What is smaller than rounding makes of these sizes is nothing.
     """
 
-    slope: FloatArray
-    offset: float
-    slope_size: float
-    offset_size: float
+    slopes: FloatArray
+    offsets: FloatArray
+    slope_sizes: FloatArray
+    offset_sizes: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Win:
+    """The nearest win, and what its first rows were: cuts, with the lengths of their slopes."""
+
+    nearest: NearestPoint
+    rivals: IntArray
+    masks: BoolArray
+    lengths: FloatArray
+
+
+@dataclass(eq=False)
+class Cuts:
+    """Sums of hindering neurons of one rival each, and when each was last of use."""
+
+    rivals: IntArray
+    masks: BoolArray
+    slopes: FloatArray
+    offsets: FloatArray
+    slope_sizes: FloatArray
+    offset_sizes: FloatArray
+    used: IntArray
+
+    def keep(self, which: IntArray) -> None:
+        """Forget the others."""
+        for name in vars(self):
+            setattr(self, name, getattr(self, name)[which])
 
 
 class Pieces:
     r"""A point and its contests, with distances in a unit that makes the radius of order 1.
 
-    The relus of the rivals are convex: :math:`\sum_G \mathrm{relu}(u_r)` is the largest of the
-    linear sums :math:`\sum_T u_r` over subsets T of G, which are added as cuts when they are
-    violated. The challengers' total is given as a linear function: that of those that are on, which
-    is nowhere above the relus, or a relaxation with chords, which is nowhere below.
+    The hindering relus are on the convex side: :math:`\sum_r h_r \mathrm{relu}(u_r)` is the largest
+    of the linear sums :math:`\sum_T h_r u_r` over subsets T, which are added as cuts when they
+    are violated. The helping ones are given as a linear function: the sum of those that are on,
+    which is nowhere above the relus, or a relaxation with chords, which is nowhere below.
     """
 
-    def __init__(
-        self, weights: FloatArray, z: FloatArray, contests: tuple[Contest, ...], unit: float
-    ) -> None:
-        self.unit, self.z, self.contests = unit, z, contests
-        self.V = weights * unit
-        self.norms = np.linalg.norm(self.V, axis=1)
-        self._abs_z = np.abs(z)
-        # which neurons are in each rival, and the cuts: some of the neurons of one rival; to begin
-        # with none of them, and of each rival those that are on at the point itself
-        self._members = [_membership(contest.rivals, len(z)) for contest in contests]
-        none = np.zeros((1, len(z)), dtype=bool)
-        self._cuts = [np.concatenate([none, m & (z > 0)]) for m in self._members]
+    def __init__(self, problem: PointProblem, geometry: Geometry, unit: float) -> None:
+        self.unit, self.geometry, self.contests = unit, geometry.scaled(unit), problem.contests
+        self.z, self.rounding, self.z_sizes = problem.z, problem.rounding, problem.z_sizes
+        self.V = problem.weights * unit
+        self.norms = self.geometry.dual_length(self.V)
+        self.slopes = [contest.slopes * unit for contest in self.contests]
+        self.slope_sizes = [self.geometry.dual_length(slopes) for slopes in self.slopes]
+        self._cuts = [self._first_cuts(contest) for contest in self.contests]
+        self._clock = 0
 
-    # --- the challengers
+    # --- the helping neurons
 
-    def total(self, on: IntArray) -> Linear:
-        """Return the sum of these pre-activations."""
-        return self._weighted(on, np.ones(len(on)))
+    def total(self, index: int, on: BoolArray) -> Totals:
+        """Return the sums of the challengers that are on, for each rival."""
+        factor = np.zeros(len(self.z))
+        factor[self.contests[index].challengers[on]] = 1.0
+        return self._totals(index, factor, np.zeros(len(self.z)))
 
-    def _weighted(self, neurons: IntArray, factor: FloatArray, constant: float = 0.0) -> Linear:
-        """Return the sum of pre-activations with non-negative factors, and a constant."""
-        z = self.z[neurons]
-        return Linear(
-            factor @ self.V[neurons],
-            float(factor @ z) + constant,
-            float(factor @ self.norms[neurons]),
-            float(factor @ np.abs(z)) + abs(constant),
+    def _totals(self, index: int, factor: FloatArray, shift: FloatArray) -> Totals:
+        """Return the sums of gains times factor u + shift, and what has no relu."""
+        contest = self.contests[index]
+        scaled = contest.helping * factor
+        moved = contest.helping @ shift
+        return Totals(
+            self.slopes[index] + scaled @ self.V,
+            contest.leads + scaled @ self.z + moved,
+            self.slope_sizes[index] + scaled @ self.norms,
+            contest.lead_sizes + scaled @ self.z_sizes + moved,
         )
 
-    def reach(self, challengers: IntArray, cap: Cap) -> tuple[FloatArray, FloatArray]:
-        r"""Return the smallest and largest pre-activation of each challenger over a cap.
-
-        With R the radius, g the normal and :math:`\varrho` the distance of the plane, a the part
-        of w along g and b the norm of the rest, the largest :math:`\langle w, v\rangle` is that of
-        :math:`a t + b\sqrt{R^2 - t^2}` over :math:`\varrho \le t \le R`.
-        """
-        z, V, norms = self.z[challengers], self.V[challengers], self.norms[challengers]
-        R = cap.radius
-        if cap.normal is None:
-            return z - R * norms, z + R * norms
-        a = V @ cap.normal
-        b = np.sqrt(np.maximum(np.square(norms) - np.square(a), 0))
-        safe = np.where(norms > 0, norms, 1.0)
-        ends = []
-        for sign in (-1, 1):
-            t = np.clip(R * sign * a / safe, min(cap.distance, R), R)
-            ends.append(sign * (sign * a * t + b * np.sqrt(np.maximum(R**2 - t**2, 0))))
-        return z + ends[0], z + ends[1]
-
-    def relaxed_total(self, challengers: IntArray, signs: IntArray, cap: Cap) -> Linear:
-        """Return a linear function that is nowhere in a node below the challengers' total.
-
-        An undecided relu is replaced by its chord over what it can reach.
-        """
-        if np.isinf(cap.radius):  # every challenger is decided
-            return self.total(challengers[signs == 1])
-        low, high = self.reach(challengers, cap)
-        on = (signs == 1) | ((signs == 0) & (low >= 0))
-        chord = (signs == 0) & (low < 0) & (high > 0)
-        factor = on.astype(np.float64)
-        factor[chord] = high[chord] / (high[chord] - low[chord])
-        return self._weighted(challengers, factor, -float(factor[chord] @ low[chord]))
-
-    def chord_gaps(self, challengers: IntArray, now: FloatArray, cap: Cap) -> FloatArray:
-        """Return how far each challenger's chord is above its relu, at these pre-activations."""
+    def reach(self, neurons: IntArray, cap: Cap) -> tuple[FloatArray, FloatArray]:
+        """Return the smallest and largest pre-activation of neurons over a cap."""
+        V, norms = self.V[neurons], self.norms[neurons]
         if np.isinf(cap.radius):
-            return np.full(len(challengers), np.inf)
-        low, high = self.reach(challengers, cap)
-        chord = (low < 0) & (high > 0)
-        gaps = np.zeros(len(challengers))
-        gaps[chord] = (high * (now - low))[chord] / (high - low)[chord] - np.maximum(now, 0)[chord]
-        return gaps
+            far = np.where(norms > 0, np.inf, 0.0)
+            return self.z[neurons] - far, self.z[neurons] + far
+        low, high = self.geometry.reach(V, norms, cap)
+        error = self.rounding * (self.z_sizes[neurons] + norms * cap.radius)
+        return self.z[neurons] + low - error, self.z[neurons] + high + error
 
-    # --- the rivals
+    def relaxed_total(
+        self, index: int, signs: IntArray, low: FloatArray, high: FloatArray
+    ) -> Totals:
+        """Return linear functions that are nowhere in a node below the helping relus.
+
+        An undecided relu is replaced by its chord over what it can reach, from low to high.
+        """
+        challengers = self.contests[index].challengers
+        factor, shift = np.zeros(len(self.z)), np.zeros(len(self.z))
+        factor[challengers[(signs == 1) | ((signs == 0) & (low >= 0))]] = 1.0
+        chord = (signs == 0) & (low < 0) & (high > 0)
+        slope = high[chord] / (high[chord] - low[chord])
+        factor[challengers[chord]] = slope
+        shift[challengers[chord]] = -slope * low[chord]
+        return self._totals(index, factor, shift)
+
+    def chord_gaps(
+        self, index: int, now: FloatArray, low: FloatArray, high: FloatArray
+    ) -> FloatArray:
+        """Return how much each challenger's chord is above its relu, at these pre-activations."""
+        contest = self.contests[index]
+        chord = (low < 0) & (high > 0)
+        gaps = np.zeros(len(low))
+        gaps[chord] = (high * (now - low))[chord] / (high - low)[chord] - np.maximum(now, 0)[chord]
+        return gaps * contest.helping[:, contest.challengers].max(axis=0)
+
+    # --- the hindering neurons
+
+    def _first_cuts(self, contest: Contest) -> Cuts:
+        """Return for each rival the cut of none, and of those that are on at the point itself."""
+        on = self.z > 0
+        masks = np.concatenate([np.zeros((len(contest.leads), len(on)), bool), contest.gains < 0])
+        masks &= on
+        rivals = np.tile(np.arange(len(contest.leads)), 2)
+        return self._make_cuts(contest, rivals, masks)
+
+    def _make_cuts(self, contest: Contest, rivals: IntArray, masks: BoolArray) -> Cuts:
+        rows = contest.hindering[rivals] * masks
+        return Cuts(
+            rivals,
+            masks,
+            rows @ self.V,
+            rows @ self.z,
+            rows @ self.norms,
+            rows @ self.z_sizes,
+            np.zeros(len(rivals), dtype=np.int64),
+        )
 
     def nearest_win(
         self,
         index: int,
-        total: Linear,
+        total: Totals,
         *,
         cutoff: float = np.inf,
-        extra: tuple[FloatArray, FloatArray] | None = None,
-        strict: bool = False,
+        extra: Rows | None = None,
+        margins: FloatArray | None = None,
         stretch: float = 1.0,
-    ) -> NearestPoint:
-        """Minimise the norm where each rival's total is at most the lead and a linear total.
+    ) -> Win:
+        """Minimise the norm where the hindering neurons are at most a linear total.
 
-        With `strict` the inequalities hold with a margin, and with `stretch` they hold for the
-        stretched point as well.
+        The inequalities of each rival hold with a margin, in units of the radius, and with
+        `stretch` they hold for the stretched point as well.
         """
         contest = self.contests[index]
+        margins = np.zeros(len(contest.leads)) if margins is None else margins
         while True:
             cuts = self._cuts[index]
-            rows = cuts @ self.V - total.slope
-            limits = contest.lead + total.offset - cuts @ self.z
-            norms = np.sqrt(np.square(rows).sum(axis=1))
+            k = cuts.rivals
+            rows = cuts.slopes - total.slopes[k]
+            limits = total.offsets[k] - cuts.offsets
+            slope_sizes = cuts.slope_sizes + total.slope_sizes[k]
+            offset_sizes = cuts.offset_sizes + total.offset_sizes[k]
+            norms = self.geometry.dual_length(rows)
             # rows that are zero up to rounding say nothing about the point
-            constant = norms <= _NOISE * (cuts @ self.norms + total.slope_size)
+            constant = norms <= _NOISE * slope_sizes
             if constant.any():
-                size = cuts[constant] @ self._abs_z + total.offset_size + abs(contest.lead)
-                least = limits[constant]
-                fails = (
-                    least <= _NOISE * size if strict and contest.strict else least < -_NOISE * size
-                )
-                if fails.any():
-                    return NearestPoint(None, np.inf)
-                rows, limits, norms = rows[~constant], limits[~constant], norms[~constant]
-            limits = limits / norms
-            limits = np.minimum(limits, limits / stretch) - (_STRICT if strict else 0.0)
-            answer = self._nearest(rows / norms[:, None], limits, cutoff, extra)
-            if answer.point is None:
-                return answer
-            added = self._add_cuts(index, answer.point, total, strict)
+                size, least = offset_sizes[constant], limits[constant]
+                drawn = ((margins > 0) & contest.strict)[k][constant] & (least <= _NOISE * size)
+                lost = least < -self.rounding * (size + FAR * slope_sizes[constant])
+                lost |= (least < -_NOISE * size) & (norms[constant] == 0)
+                if (drawn | lost).any():
+                    row = np.flatnonzero(constant)[drawn | lost][:1]
+                    impossible = NearestPoint(None, np.inf, np.ones(1))
+                    return Win(impossible, k[row], cuts.masks[row], np.ones(1))
+            which = np.flatnonzero(~constant)
+            norms = norms[which]
+            b = limits[which] / norms
             if stretch != 1:
-                added |= self._add_cuts(index, stretch * answer.point, total, strict)
+                b = np.minimum(b, b / stretch)
+            b = b - margins[k[which]]
+            polyhedron = Rows(
+                rows[which] / norms[:, None],
+                b,
+                self.rounding * slope_sizes[which] / norms,
+                self.rounding * offset_sizes[which] / norms,
+            )
+            if extra is not None:
+                polyhedron = polyhedron.and_also(extra)
+            answer = self.geometry.nearest(polyhedron, cutoff)
+            if answer.point is None:
+                return Win(answer, k[which], cuts.masks[which], norms)
+            self._clock += 1
+            cuts.used[which[answer.multipliers[: len(which)] > 0]] = self._clock
+            added = self._add_cuts(index, answer.point, total, margins)
+            if stretch != 1:
+                added |= self._add_cuts(index, stretch * answer.point, total, margins)
             if not added:
-                return answer
+                return Win(answer, k[which], cuts.masks[which], norms)
 
-    def nearest_signs(self, extra: tuple[FloatArray, FloatArray]) -> NearestPoint:
-        """Minimise the norm where some neurons have given signs."""
-        return self._nearest(np.zeros((0, self.V.shape[1])), np.zeros(0), np.inf, extra)
+    def weights(self, index: int, win: Win, neurons: IntArray) -> Weights:
+        """Return the multipliers of a win as those of what they stand for.
+
+        `neurons` are those whose signs were the extra rows, as numbers of challengers.
+        """
+        contest = self.contests[index]
+        count = len(win.rivals)
+        by_cut = win.nearest.multipliers[:count] / win.lengths
+        rivals = np.zeros(len(contest.leads))
+        np.add.at(rivals, win.rivals, by_cut)
+        hindering = by_cut @ (contest.hindering[win.rivals] * win.masks)
+        decided = np.zeros(len(contest.challengers))
+        signs = win.nearest.multipliers[count:]
+        if len(signs):
+            decided[neurons] = signs / self.norms[contest.challengers[neurons]]
+        return Weights(rivals, hindering, decided)
+
+    def sign_rows(self, neurons: IntArray, sides: IntArray) -> Rows:
+        """Return the half-spaces in which neurons are on (+1) or off (-1)."""
+        norms = self.norms[neurons]
+        return Rows(
+            -sides[:, None] * self.V[neurons] / norms[:, None],
+            sides * self.z[neurons] / norms,
+            np.full(len(neurons), self.rounding),
+            self.rounding * self.z_sizes[neurons] / norms,
+        )
 
     def has_interior(self, index: int, on: BoolArray) -> bool:
-        """Return whether a strict contest can be won with these challengers on."""
-        contest = self.contests[index]
-        if not contest.strict:
+        """Return whether a contest with a strict rival can be won with these challengers on."""
+        if not self.contests[index].strict.any():
             return True
-        total = self.total(contest.challengers[on])
-        return self.nearest_win(index, total, strict=True).point is not None
+        margins = MARGIN * self.contests[index].strict
+        win = self.nearest_win(index, self.total(index, on), margins=margins)
+        return win.nearest.point is not None
+
+    def width(self, index: int, total: Totals, win: Win) -> float:
+        """Return how thick the set of a win can be that is impossible with a margin.
+
+        Without the margins, the multipliers that prove it bound the sum of the distances within
+        which all of their inequalities can hold.
+        """
+        by_cut = win.nearest.multipliers[: len(win.rivals)] / win.lengths
+        contest = self.contests[index]
+        rows = by_cut @ (contest.hindering[win.rivals] * win.masks)
+        room = float(by_cut @ total.offsets[win.rivals] - rows @ self.z)
+        return room / float(win.nearest.multipliers.sum())
 
     def wins(self, index: int, point: FloatArray, slack: float = _ROUNDING) -> bool:
         """Return whether a contest is won or drawn at a point, up to rounding."""
-        contest, members = self.contests[index], self._members[index]
-        u = self.z + self.V @ point
-        on = contest.challengers[u[contest.challengers] > 0]
-        active = members & (u > 0)
-        rows = active @ self.V - self.V[on].sum(axis=0)
-        excess = active @ u - u[on].sum() - contest.lead
-        rounding = self._rounding(active, point) + self._rounding(on, point)
-        allowed = slack * np.sqrt(np.square(rows).sum(axis=1)) + rounding
-        return bool((excess <= allowed + _NOISE * abs(contest.lead)).all())
-
-    def _add_cuts(self, index: int, point: FloatArray, total: Linear, strict: bool) -> bool:
-        """Add the sum of each rival's active neurons where it is violated and new."""
         contest = self.contests[index]
         u = self.z + self.V @ point
-        limit = contest.lead + total.offset + float(total.slope @ point)
-        length = float(np.linalg.norm(point))
-        size = total.offset_size + total.slope_size * length + abs(contest.lead)
-        active = self._members[index] & (u > 0)
-        excess = active @ u - limit
-        rounding = _NOISE * size + self._rounding(active, point)
-        rows = active @ self.V - total.slope
-        norms = np.sqrt(np.square(rows).sum(axis=1))
-        allowed = -_STRICT / 2 * norms - rounding if strict else _ROUNDING * norms + rounding
-        added = False
-        for cut in active[excess > allowed]:
-            if not (self._cuts[index] == cut).all(axis=1).any():
-                self._cuts[index] = np.vstack([self._cuts[index], cut])
-                added = True
-        return added
+        on = contest.gains * (u > 0)
+        rows = on @ self.V + self.slopes[index]
+        excess = on @ u + contest.leads + self.slopes[index] @ point
+        sizes = np.abs(on) @ (np.abs(self.z) + self.norms * self.geometry.length(point))
+        sizes += np.abs(contest.leads) + np.abs(self.slopes[index] @ point)
+        allowed = slack * self.geometry.dual_length(rows) + _NOISE * sizes
+        return bool((excess >= -allowed).all())
 
-    def _rounding(self, neurons: IntArray | BoolArray, point: FloatArray) -> FloatArray:
-        """Return what rounding makes of sums of pre-activations at a point.
-
-        `neurons` is a list of them, or a row of booleans for each sum.
-        """
-        size = self._abs_z + self.norms * float(np.linalg.norm(point))
-        return _NOISE * (neurons @ size if neurons.dtype == bool else size[neurons].sum())
-
-    @staticmethod
-    def _nearest(
-        rows: FloatArray,
-        limits: FloatArray,
-        cutoff: float,
-        extra: tuple[FloatArray, FloatArray] | None,
-    ) -> NearestPoint:
-        """Solve with rows of norm 1 and extra rows of any norm."""
-        if extra is not None:
-            lengths = np.linalg.norm(extra[0], axis=1)
-            rows = np.concatenate([rows, extra[0] / lengths[:, None]])
-            limits = np.concatenate([limits, extra[1] / lengths])
-        return nearest_point(rows, limits, cutoff)
-
-
-def _membership(groups: tuple[IntArray, ...], neurons: int) -> BoolArray:
-    """Return which neurons are in each group, shape (groups, neurons)."""
-    members = np.zeros((len(groups), neurons), dtype=bool)
-    for row, group in zip(members, groups, strict=True):
-        row[group] = True
-    return members
+    def _add_cuts(
+        self, index: int, point: FloatArray, total: Totals, margins: FloatArray
+    ) -> bool:
+        """Add the sum of each rival's active neurons where it is violated and new."""
+        contest, cuts = self.contests[index], self._cuts[index]
+        u = self.z + self.V @ point
+        limit = total.offsets + total.slopes @ point
+        length = self.geometry.length(point)
+        active = (contest.gains < 0) & (u > 0)
+        weighted = contest.hindering * active
+        excess = weighted @ u - limit
+        sizes = weighted @ (np.abs(self.z) + self.norms * length)
+        sizes = sizes + np.abs(total.offsets) + total.slope_sizes * length
+        norms = self.geometry.dual_length(weighted @ self.V - total.slopes)
+        noise = _NOISE * sizes
+        inside = -margins / 2 * norms - noise
+        allowed = np.where(margins > 0, inside, _ROUNDING * norms + noise)
+        violated = np.flatnonzero(excess > allowed)
+        new = [
+            k
+            for k in violated
+            if not ((cuts.rivals == k) & (cuts.masks == active[k]).all(axis=1)).any()
+        ]
+        if not new:
+            return False
+        if len(cuts.rivals) + len(new) > _MOST_CUTS:
+            first = 2 * len(contest.leads)  # these stay
+            recent = first + np.argsort(cuts.used[first:])[-_MOST_CUTS // 2 :]
+            cuts.keep(np.concatenate([np.arange(first), recent]))
+        more = self._make_cuts(contest, np.array(new), active[new])
+        more.used[:] = self._clock
+        for name, value in vars(more).items():
+            setattr(cuts, name, np.concatenate([getattr(cuts, name), value]))
+        return True

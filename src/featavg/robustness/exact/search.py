@@ -1,19 +1,24 @@
-"""Branch and bound for the nearest point at which one group of neurons overtakes others."""
+"""Branch and bound for the nearest point at which one output overtakes others."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
-from featavg.robustness.exact.pieces import Cap, Contest, Pieces
+from featavg.robustness.exact.contest import PointProblem
+from featavg.robustness.exact.geometry import Cap, Euclidean, Geometry
+from featavg.robustness.exact.patterns import PatternState, best_patterns, weights_at
+from featavg.robustness.exact.pieces import MARGIN, Pieces
+from featavg.robustness.exact.proof import Proof, ProofNode, Weights
 
 # How near the bound has to come to the best perturbation for the search to end.
-_CLOSED = 1e-9
+CLOSED = 1e-9
 # How near to its kink a challenger is taken to be at it.
 _AT_KINK = 1e-9
 # How often a node's bound is improved, and by which factor each time for another try.
@@ -24,23 +29,41 @@ _WORTHWHILE = 1.02
 _TINY = 1e-4
 _FURTHER = 1e5
 _UNITS = 8
+# The relaxation over all patterns is worth its time from this many undecided neurons on.
+_MANY = 4
+_FEW = 20
+# In units of the radius: a set thinner than this is rounding.
+_DRAWN = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """When a search gives up: after so many nodes, or at a moment of the performance counter."""
+
+    nodes: int
+    deadline: float = np.inf
+
+    def is_spent(self, visited: int) -> bool:
+        """Return whether to stop."""
+        return visited >= self.nodes or time.perf_counter() >= self.deadline
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The answer of a search: bounds of the radius, and a perturbation of the upper one."""
+    """The answer of a search: bounds of the radius, a perturbation of the upper one, a proof."""
 
     lower: float
     upper: float
     point: FloatArray | None
+    proof: Proof | None = None
 
 
 @dataclass(order=True)
 class _Node:
     """A part of the search space: challengers that are on (+1), off (-1) or undecided (0).
 
-    `bound` is the best one known; `point` solves the node's own relaxation, at a distance that is
-    proved to be at least `distance`.
+    `bound` is the best one known; `point` solves the node's own relaxation, and everything in the
+    node is beyond a plane: at least `distance` along `normal`. `order` is its place in the log.
     """
 
     bound: float
@@ -48,7 +71,10 @@ class _Node:
     contest: int = field(compare=False)
     signs: IntArray = field(compare=False)
     point: FloatArray = field(compare=False)
+    normal: FloatArray | None = field(compare=False)
     distance: float = field(compare=False)
+    patterns: PatternState | None = field(compare=False, default=None)
+    use_patterns: bool = field(compare=False, default=True)
 
 
 class ContestSearch:
@@ -59,47 +85,42 @@ class ContestSearch:
     In a node each challenger is on, off or undecided. Undecided ones are relaxed by the chord of
     the relu over what they can reach, which gives a bound. Something better than the best
     perturbation so far lies in its ball and beyond the plane that proves the node's bound, so the
-    bound narrows the reach, and the chords give a better bound. The node of the smallest bound is
-    split at the challenger whose chord is furthest from its relu.
+    bound narrows the reach, and the chords give a better bound. Where many are undecided, the
+    relaxation of `featavg.robustness.exact.shor` bounds all their patterns at once. The node of the
+    smallest bound is split at the challenger whose chord is furthest from its relu.
 
-    Bounds are those of the closed problem, with <=. A strict contest counts as won only where its
+    Bounds are those of the closed problem, with >=. A strict contest counts as won only where its
     linear piece has an interior; then the infimum of the open set is the minimum of its closure.
 
     Parameters
     ----------
-    weights : array of shape (neurons, span)
-        The weights in an orthonormal basis of their span.
-    z : array of shape (neurons,)
-        The pre-activations of the point.
-    contests : sequence of Contest
-        The ways to turn the decision.
-    incumbent : array of shape (span,), optional
+    problem : PointProblem
+        The point, and the ways to turn its decision.
+    geometry : Geometry
+        The norm, and where perturbations may be.
+    incumbent : array of shape (coordinates,), optional
         A perturbation that is known to win one.
     """
 
     def __init__(
-        self,
-        weights: FloatArray,
-        z: FloatArray,
-        contests: tuple[Contest, ...],
-        incumbent: FloatArray | None = None,
+        self, problem: PointProblem, geometry: Geometry, incumbent: FloatArray | None = None
     ) -> None:
-        self._weights, self._z, self._contests = weights, z, contests
+        self._problem, self._geometry, self._contests = problem, geometry, problem.contests
         self._best: FloatArray | None = None
         self._radius = self._unproved = np.inf
         if incumbent is None:
-            self._use_unit(_kink_distance(z, weights))
+            self._use_unit(_kink_distance(problem, geometry))
             self._guess()
             self._rescale()
         else:
-            self._use_unit(float(np.linalg.norm(incumbent)))
+            self._use_unit(geometry.length(incumbent))
             self._best, self._radius = incumbent / self._pieces.unit, 1.0
             self._polish(self._best)
 
-    def run(self, max_nodes: int) -> Found:
-        """Return the radius: both bounds equal, unless more than `max_nodes` would be needed."""
+    def run(self, budget: Budget) -> Found:
+        """Return the radius: both bounds equal up to rounding, unless the budget is spent."""
         for _ in range(_UNITS):
-            bound = self._explore(max_nodes)
+            bound = self._explore(budget)
             if self._radius < _TINY:  # what looks like this may be rounding
                 unit = self._pieces.unit * max(self._radius, _TINY)
             elif np.isinf(self._radius) and np.isfinite(self._unproved):
@@ -109,32 +130,38 @@ class ContestSearch:
             self._best, self._radius, self._unproved = None, np.inf, np.inf
             self._use_unit(unit)
             self._guess()
-        return self._found(min(self._explore(max_nodes), self._unproved))
+        return self._found(min(self._explore(budget), self._unproved))
 
-    def inner_point(self, point: FloatArray, stretch: float) -> FloatArray | None:
-        """Return the nearest perturbation that wins as it is and stretched, close to `point`.
+    def length(self, point: FloatArray) -> float:
+        """Return the norm of a perturbation."""
+        return self._geometry.length(point)
+
+    def inner_points(self, point: FloatArray, stretch: float) -> Iterator[FloatArray]:
+        """Yield perturbations close to `point` that should win as they are and stretched.
 
         `point` lies on the boundary. Of the linear pieces that meet there, those that are on a
-        little further out are tried first.
+        little further out are tried first; then those that are on a little to the side.
         """
         pieces = self._pieces
-        for factor in (stretch, 1.0):
-            near = point * factor / pieces.unit
-            for index in range(len(self._contests)):
-                if not pieces.wins(index, near, slack=1e-7):
-                    continue
-                for slack in (0.0, 1e-6):
-                    on = self._challengers_on(index, near, slack)
-                    total = pieces.total(self._contests[index].challengers[on])
-                    answer = pieces.nearest_win(index, total, strict=True, stretch=stretch)
-                    if answer.point is not None:
-                        return answer.point * pieces.unit
-        return None
+        near = point / pieces.unit
+        aside = np.random.default_rng(0).standard_normal((8, len(point)))
+        aside *= 1e-6 * max(self._radius, 1.0) / np.sqrt(np.square(aside).sum(axis=1))[:, None]
+        won = [i for i in range(len(self._contests)) if pieces.wins(i, near, slack=1e-6)]
+        for factor, margin in ((stretch, MARGIN), (1.0, MARGIN), (1.0, 1e-2 * MARGIN)):
+            for start in (near * stretch, near, *(near + aside)):
+                for index, slack in itertools.product(won, (0.0, 1e-6)):
+                    on = self._challengers_on(index, start, slack)
+                    margins = np.full(len(self._contests[index].leads), margin)
+                    total = pieces.total(index, on)
+                    win = pieces.nearest_win(index, total, margins=margins, stretch=factor)
+                    if win.nearest.point is not None:
+                        yield win.nearest.point * pieces.unit
 
     # --- setting out
 
     def _use_unit(self, unit: float) -> None:
-        self._pieces = Pieces(self._weights, self._z, self._contests, unit)
+        self._pieces = Pieces(self._problem, self._geometry, unit)
+        self._log: list[ProofNode] = []
 
     def _rescale(self) -> None:
         """Make the best radius the unit."""
@@ -146,7 +173,7 @@ class ContestSearch:
         """Look for a first perturbation: all challengers on; else one of them, or none."""
         for index, contest in enumerate(self._contests):
             who = contest.challengers
-            self._improve(index, (self._pieces.norms[who] > 0) | (self._z[who] > 0))
+            self._improve(index, (self._pieces.norms[who] > 0) | (self._problem.z[who] > 0))
         if self._best is None:
             for index, contest in enumerate(self._contests):
                 size = len(contest.challengers)
@@ -161,58 +188,96 @@ class ContestSearch:
 
     # --- exploring
 
-    def _explore(self, max_nodes: int) -> float:
+    def _explore(self, budget: Budget) -> float:
         """Work through the nodes and return a bound: the radius itself if all are done."""
-        counter = itertools.count()
         heap: list[_Node] = []
+        self._log.clear()
+        self._proved = np.inf
+        self._tries: list[bool] = []
         for index, contest in enumerate(self._contests):
-            undecided = np.zeros(len(contest.challengers), dtype=np.int64)
-            self._push(heap, counter, index, undecided, None)
+            undecided = np.zeros(len(contest.challengers), dtype=np.int8)
+            self._push(heap, index, undecided, None)
         visited = 0
-        while heap and heap[0].bound < self._radius * (1 - _CLOSED):
-            if visited >= max_nodes:
-                return heap[0].bound
+        while heap and heap[0].bound < self._radius * (1 - CLOSED):
+            if budget.is_spent(visited):
+                break
             visited += 1
             node = heapq.heappop(heap)
-            for signs in self._branches(node):
-                self._push(heap, counter, node.contest, signs, node)
-        return self._radius
+            if node.use_patterns and self._worth_patterns(visited):
+                heapq.heappush(heap, self._bound_patterns(node))
+                continue
+            for signs, split in self._branches(node):
+                self._push(heap, node.contest, signs, node, split)
+        return min(self._proved, heap[0].bound if heap else np.inf)
 
-    def _branches(self, node: _Node) -> Iterator[IntArray]:
+    def _worth_patterns(self, visited: int) -> bool:
+        """Return whether to try the relaxation over all patterns on the next node.
+
+        Not where few nodes will do, nor where it has hardly ever been better of late.
+        """
+        if not isinstance(self._geometry, Euclidean) or np.isinf(self._radius) or visited < _FEW:
+            return False
+        recent = self._tries[-20:]
+        return len(recent) < 20 or sum(recent) >= 4 or visited % 50 == 0
+
+    def _branches(self, node: _Node) -> Iterator[tuple[IntArray, int]]:
         """Yield the parts of a node, after learning what its relaxed solution teaches."""
-        challengers = self._contests[node.contest].challengers
-        on = self._challengers_on(node.contest, node.point)
-        norm = float(np.linalg.norm(node.point))
+        index = node.contest
+        on = self._challengers_on(index, node.point)
+        norm = self._pieces.geometry.length(node.point)
         # where a challenger is at its kink, the node says on which side of it to look
-        at_kink = self._challengers_on(node.contest, node.point, slack=_AT_KINK)
+        at_kink = self._challengers_on(index, node.point, slack=_AT_KINK)
         sides = on | (at_kink & (node.signs == 1))
-        if self._pieces.wins(node.contest, node.point) and (
-            self._pieces.has_interior(node.contest, on)
-            or self._pieces.has_interior(node.contest, sides)
+        if self._pieces.wins(index, node.point) and (
+            self._pieces.has_interior(index, on) or self._pieces.has_interior(index, sides)
         ):
             if norm < self._radius:
                 self._best, self._radius = node.point, norm
+            self._close(node.bound)
             return
-        self._improve(node.contest, on)
+        self._improve(index, on)
         if not (node.signs == 0).any():
-            self._improve(node.contest, node.signs == 1)
+            self._improve(index, node.signs == 1)
+            if not self._is_drawn(node):
+                self._close(node.bound)
             return
-        now = self._z[challengers] + self._pieces.V[challengers] @ node.point
-        gap = self._pieces.chord_gaps(challengers, now, self._cap(node))
+        challengers = self._contests[index].challengers
+        now = self._pieces.z[challengers] + self._pieces.V[challengers] @ node.point
+        if np.isinf(self._radius):
+            gap = np.ones(len(challengers))
+        else:
+            reach = self._pieces.reach(challengers, self._cap(node))
+            gap = self._pieces.chord_gaps(index, now, *reach)
         gap[node.signs != 0] = -np.inf
         split = int(np.argmax(gap))
-        for sign in (1, -1):
+        for side in (1, -1):
             signs = node.signs.copy()
-            signs[split] = sign
-            yield signs
+            signs[split] = side
+            yield signs, split
+
+    def _close(self, bound: float) -> None:
+        """Take down what is proved about a node that needs no more work."""
+        self._proved = min(self._proved, bound)
+
+    def _is_drawn(self, node: _Node) -> bool:
+        """Return whether a fully decided node, which cannot be won, is at most drawn.
+
+        A node that could be won by less than this arithmetic can tell is not, and counts.
+        """
+        pieces, index = self._pieces, node.contest
+        if not self._contests[index].strict.any():
+            return False
+        total = pieces.total(index, node.signs == 1)
+        win = pieces.nearest_win(index, total, margins=MARGIN * self._contests[index].strict)
+        return win.nearest.point is None and pieces.width(index, total, win) <= _DRAWN
 
     def _push(
         self,
         heap: list[_Node],
-        counter: itertools.count[int],
         index: int,
         signs: IntArray,
         parent: _Node | None,
+        split: int = -1,
     ) -> None:
         """Bound a node and keep it if it can hold something better than the best.
 
@@ -220,28 +285,64 @@ class ContestSearch:
         comes from the parent, the others from the node itself.
         """
         pieces, challengers = self._pieces, self._contests[index].challengers
-        decided = (signs != 0) & (pieces.norms[challengers] > 0)
-        side, which = signs[decided], challengers[decided]
-        extra = (-side[:, None] * pieces.V[which], side * self._z[which])
+        decided = np.flatnonzero((signs != 0) & (pieces.norms[challengers] > 0))
+        extra = pieces.sign_rows(challengers[decided], signs[decided])
+        log = ProofNode(index, -1 if parent is None else parent.order, split, int(signs[split]))
+        order = len(self._log)
+        self._log.append(log)
+        known, bound, plane = parent, 0.0, 0.0
+        if parent is not None:
+            bound, plane = parent.bound, parent.distance
         unbounded = np.isinf(self._radius) and bool((signs == 0).any())
-        known, bound = parent, 0.0 if parent is None else parent.bound
         for _ in range(_ROUNDS):
             if unbounded:  # nothing limits the undecided ones yet: only their signs are known
-                answer = pieces.nearest_signs(extra)
+                answer = pieces.geometry.nearest(extra, np.inf)
             else:
-                total = pieces.relaxed_total(challengers, signs, self._cap(known))
-                answer = pieces.nearest_win(index, total, cutoff=self._radius, extra=extra)
+                reach = pieces.reach(challengers, self._cap(known))
+                total = pieces.relaxed_total(index, signs, *reach)
+                win = pieces.nearest_win(index, total, cutoff=self._radius, extra=extra)
+                answer, weights = win.nearest, pieces.weights(index, win, decided)
+                log.rounds.append(weights)
             if answer.point is None:
                 self._unproved = min(self._unproved, answer.distance)
+                self._close(max(bound, answer.distance))
                 return
-            before, bound = bound, max(bound, answer.distance)
-            if bound >= self._radius * (1 - _CLOSED):
+            bound = max(bound, answer.distance)
+            if bound >= self._radius * (1 - CLOSED):
+                self._close(bound)
                 return
-            known = _Node(bound, next(counter), index, signs, answer.point, answer.distance)
-            if unbounded or bound < before * _WORTHWHILE:
+            known = _Node(bound, order, index, signs, answer.point, answer.normal, answer.distance)
+            known.patterns = None if parent is None else parent.patterns
+            if unbounded or answer.distance < plane * _WORTHWHILE:
                 break
+            plane = answer.distance
         if known is not None:
             heapq.heappush(heap, known)
+
+    def _bound_patterns(self, node: _Node) -> _Node:
+        """Return a node with the bound over all patterns of its undecided challengers."""
+        pieces, index = self._pieces, node.contest
+        reach = pieces.reach(self._contests[index].challengers, self._cap(node))
+        free = (node.signs == 0) & (reach[0] < 0) & (reach[1] > 0)
+        log = self._log[node.order]
+        if free.sum() < _MANY or not log.rounds:
+            return replace(node, use_patterns=False)
+        starts: list[PatternState | Weights] = [log.rounds[-1]]
+        if node.patterns is not None:
+            starts = [node.patterns]
+        elif self._best is not None:
+            starts.append(weights_at(pieces, index, self._best))
+        goal = self._radius * (1 - CLOSED / 4)
+        found = best_patterns(pieces, index, node.signs, reach, starts, goal)
+        if found is None:
+            self._tries.append(False)
+            return replace(node, use_patterns=False)
+        self._improve(index, found.on)
+        self._tries.append(found.bound > node.bound)
+        if found.bound > node.bound:
+            log.patterns = found.proof
+        bound = max(found.bound, node.bound)
+        return replace(node, bound=bound, patterns=found.state, use_patterns=False)
 
     def _improve(self, index: int, on: BoolArray) -> None:
         """Look for a better perturbation, given a guess of which challengers are on.
@@ -249,15 +350,15 @@ class ContestSearch:
         Repeat with those that are on where it ends, until nothing changes.
         """
         while True:
-            total = self._pieces.total(self._contests[index].challengers[on])
-            answer = self._pieces.nearest_win(index, total, cutoff=self._radius)
-            if answer.point is None:
+            total = self._pieces.total(index, on)
+            point = self._pieces.nearest_win(index, total, cutoff=self._radius).nearest.point
+            if point is None:
                 return
-            norm = float(np.linalg.norm(answer.point))
+            norm = self._pieces.geometry.length(point)
             if norm >= self._radius or not self._pieces.has_interior(index, on):
                 return
-            self._best, self._radius = answer.point, norm
-            now = self._challengers_on(index, answer.point)
+            self._best, self._radius = point, norm
+            now = self._challengers_on(index, point)
             if (now == on).all():
                 return
             on = now
@@ -265,25 +366,25 @@ class ContestSearch:
     def _challengers_on(self, index: int, point: FloatArray, slack: float = 0.0) -> BoolArray:
         """Return which challengers are on at a point, or (with slack) nearly so."""
         challengers = self._contests[index].challengers
-        now = self._z[challengers] + self._pieces.V[challengers] @ point
+        now = self._pieces.z[challengers] + self._pieces.V[challengers] @ point
         return now > -slack * self._pieces.norms[challengers]
 
     def _cap(self, node: _Node | None) -> Cap:
         """Return where something better than the best can be, in a node."""
-        length = 0.0 if node is None else float(np.linalg.norm(node.point))
-        if node is None or length == 0 or np.isinf(self._radius):
+        if node is None or node.normal is None or np.isinf(self._radius):
             return Cap(self._radius)
-        return Cap(self._radius, node.point / length, node.distance)
+        return Cap(self._radius, node.normal, node.distance)
 
     def _found(self, bound: float) -> Found:
         unit = self._pieces.unit
         point = None if self._best is None else self._best * unit
-        return Found(min(bound, self._radius) * unit, self._radius * unit, point)
+        proof = Proof(unit, tuple(self._log))
+        return Found(min(bound, self._radius) * unit, self._radius * unit, point, proof)
 
 
-def _kink_distance(z: FloatArray, weights: FloatArray) -> float:
+def _kink_distance(problem: PointProblem, geometry: Geometry) -> float:
     """Return the typical distance to where a neuron switches on or off."""
-    norms = np.linalg.norm(weights, axis=1)
+    norms = geometry.dual_length(problem.weights)
     live = norms > 0
-    distance = float(np.median(np.abs(z[live]) / norms[live])) if live.any() else 1.0
+    distance = float(np.median(np.abs(problem.z[live]) / norms[live])) if live.any() else 1.0
     return distance if distance > 0 else 1.0

@@ -1,0 +1,194 @@
+"""Searches around many points, in one process or several."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from joblib import Parallel, cpu_count, delayed
+
+from featavg.arrays import BoolArray, FloatArray
+from featavg.errors import InputError
+from featavg.networks.activation import refuse_smooth
+from featavg.networks.shallow import ShallowNet
+from featavg.progress import ProgressReporter
+from featavg.robustness.exact.contest import Decision, span_basis
+from featavg.robustness.exact.geometry import Euclidean, Geometry
+from featavg.robustness.exact.proof import Proof
+from featavg.robustness.exact.search import Budget, ContestSearch
+from featavg.robustness.exact.verify import leaves
+
+# A perturbation should turn the decision as it is and when stretched by this.
+_STRETCH = 1 + 1e-6
+# How much longer than the smallest one a perturbation may be that turns the decision for certain.
+_NEAR = 1 + 1e-5
+# Work of this many seconds is worth starting other processes for.
+_WORTH_SHARING = 1.5
+_POINTS_AT_ONCE = 32
+# A radius below this, relative to the pre-activations, is rounding.
+_NOTHING = 1e-15
+# Squares of what is smaller than this, or larger than its inverse, leave what a float can hold.
+_SMALLEST = 1e-100
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to give up on a point: after so many nodes, or seconds."""
+
+    nodes: int
+    seconds: float | None = None
+
+    def budget(self) -> Budget:
+        """Return what is left from now on."""
+        deadline = np.inf if self.seconds is None else time.perf_counter() + self.seconds
+        return Budget(self.nodes, deadline)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A point, and the outputs that keep its decision and that turn it."""
+
+    x: FloatArray
+    own: BoolArray
+    opposing: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Bounds of the radius of a point, and a perturbation, which turns the decision or does not."""
+
+    lower: float
+    upper: float
+    perturbation: FloatArray
+    turns: bool
+    proof: Proof | None
+
+
+class PointSearch:
+    """The search for the radius of any point of a network."""
+
+    def __init__(
+        self,
+        net: ShallowNet,
+        norm: str,
+        bounds: tuple[float, float] | None,
+        limits: Limits,
+    ) -> None:
+        self.net, self.limits, self.norm, self.bounds = _in_range(net), limits, norm, bounds
+        self._basis = span_basis(self.net) if norm == "l2" and bounds is None else None
+        self._decision = Decision(self.net, self._basis)
+
+    def _geometry(self, x: FloatArray) -> Geometry:
+        if self._basis is not None:
+            return Euclidean()
+        raise InputError("boxes and other norms are not available yet.")
+
+    def __call__(self, task: Task) -> Answer:
+        """Return the radius of a point that is decided rightly."""
+        problem = self._decision.problem(task.x, task.own, task.opposing)
+        size = float(np.abs(problem.z).max(initial=0.0))
+        if size and not _SMALLEST <= size <= 1 / _SMALLEST:
+            raise InputError(
+                f"pre-activations must have a size from {_SMALLEST:g} to {1 / _SMALLEST:g} for "
+                f"radii to be computed; got {size:g}."
+            )
+        search = ContestSearch(problem, self._geometry(task.x))
+        found = search.run(self.limits.budget())
+        nothing = np.zeros_like(task.x)
+        if found.point is None:
+            return Answer(found.lower, found.upper, nothing, True, found.proof)
+        largest = np.linalg.norm(problem.weights, axis=1).max(initial=0.0)
+        if found.upper * largest <= _NOTHING * size:  # the point is on the boundary
+            return Answer(0.0, 0.0, nothing, True, found.proof)
+        perturbation, turns = self._inside(search, task, found.point)
+        return Answer(found.lower, found.upper, perturbation, turns, found.proof)
+
+    def _inside(
+        self, search: ContestSearch, task: Task, point: FloatArray
+    ) -> tuple[FloatArray, bool]:
+        """Return a perturbation that turns the decision for certain, as near as rounding allows.
+
+        The exact one lies on the boundary. There is nothing inside where the boundary is all.
+        """
+        length = search.length(point)
+        best: FloatArray | None = None
+        for inner in search.inner_points(point, _STRETCH):
+            if best is not None and search.length(inner) >= search.length(best):
+                continue
+            if self._turns(task, self._embed(inner)):
+                best = inner
+                if search.length(inner) <= length * _NEAR:
+                    break
+        chosen = point if best is None else best
+        near = search.length(chosen) <= length * _NEAR
+        return self._embed(chosen), near and self._turns(task, self._embed(chosen))
+
+    def _turns(self, task: Task, perturbation: FloatArray) -> bool:
+        return leaves(self.net, task.x + perturbation, task.own, task.opposing)
+
+    def _embed(self, point: FloatArray) -> FloatArray:
+        return point if self._basis is None else self._basis @ point
+
+
+def _in_range(net: ShallowNet) -> ShallowNet:
+    """Return a network that decides alike, with weights of order 1 in both layers.
+
+    The factors are powers of two, so that nothing is rounded.
+    """
+    refuse_smooth(net.activation, "the exact radius")
+    inner = _power_of_two(net.weights if net.weights.any() else net.linear)
+    outer = _power_of_two(net.second_layer) if net.weights.any() else 1.0
+    return ShallowNet(
+        inner * net.weights,
+        inner * net.biases,
+        outer * net.second_layer,
+        inner * outer * net.output_biases,
+        activation=net.activation,
+        linear=inner * outer * net.linear,
+        labels=net.labels,
+    )
+
+
+def _power_of_two(values: FloatArray) -> float:
+    """Return the power of two that brings the largest of these values to order 1."""
+    largest = float(np.abs(values).max(initial=0.0))
+    return float(2.0 ** -np.floor(np.log2(largest))) if largest > 0 else 1.0
+
+
+def search_all(
+    search: Callable[[Item], Result],
+    items: Sequence[Item],
+    jobs: int | None,
+    progress: bool,
+) -> list[Result]:
+    """Run the searches, in other processes too where the first ones say that it pays."""
+    answers: list[Result] = []
+    with ProgressReporter("exact radii", len(items), enabled=progress) as reporter:
+        start = time.perf_counter()
+        if jobs is None:
+            for item in items[:_POINTS_AT_ONCE]:
+                answers.append(search(item))
+                reporter.advance(1)
+                if time.perf_counter() - start > _WORTH_SHARING:
+                    break
+            ahead = (time.perf_counter() - start) / max(len(answers), 1)
+            ahead *= len(items) - len(answers)
+            jobs = cpu_count() if ahead > _WORTH_SHARING else 1
+        rest = items[len(answers) :]
+        at_once = min(_POINTS_AT_ONCE, max(1, len(rest) // (4 * jobs)))
+        batches = [rest[i : i + at_once] for i in range(0, len(rest), at_once)]
+        parallel = Parallel(n_jobs=jobs, return_as="generator")
+        for some in parallel(delayed(_run_some)(search, batch) for batch in batches):
+            answers.extend(some)
+            reporter.advance(len(some))
+    return answers
+
+
+def _run_some(search: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    return [search(item) for item in items]
