@@ -45,6 +45,7 @@ from featavg.networks import (
     MultiClassNet,
     ReLU,
     ReLUPower,
+    ShallowNet,
     Softplus,
     Square,
 )
@@ -129,6 +130,7 @@ __all__ = [
     "RobustCurve",
     "Rule",
     "Sample",
+    "ShallowNet",
     "SignDescent",
     "Softplus",
     "Square",

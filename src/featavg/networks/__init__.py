@@ -13,6 +13,7 @@ from featavg.networks.loss import (
     Square,
 )
 from featavg.networks.multiclass import MultiClassNet
+from featavg.networks.shallow import ShallowNet
 
 __all__ = [
     "Activation",
@@ -27,6 +28,7 @@ __all__ = [
     "MultiClassNet",
     "ReLU",
     "ReLUPower",
+    "ShallowNet",
     "Softplus",
     "Square",
     "TwoLayerNet",

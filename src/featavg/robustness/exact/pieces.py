@@ -247,6 +247,12 @@ class Pieces:
             self.rounding * self.z_sizes[neurons] / norms,
         )
 
+    def nearest_signs(self, extra: Rows | None) -> NearestPoint:
+        """Minimise the norm where some neurons have given signs."""
+        if extra is None:
+            return NearestPoint(np.zeros(self.V.shape[1]), 0.0, np.zeros(0))
+        return self.geometry.nearest(extra, np.inf)
+
     def has_interior(self, index: int, on: BoolArray) -> bool:
         """Return whether a contest with a strict rival can be won with these challengers on."""
         if not self.contests[index].strict.any():

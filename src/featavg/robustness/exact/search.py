@@ -164,8 +164,8 @@ class ContestSearch:
         self._log: list[ProofNode] = []
 
     def _rescale(self) -> None:
-        """Make the best radius the unit."""
-        if self._best is not None and self._radius > 0:
+        """Make the best radius the unit, unless it is of order 1 already."""
+        if self._best is not None and 0 < self._radius and not 0.1 < self._radius < 10:
             self._use_unit(self._pieces.unit * self._radius)
             self._best, self._radius = self._best / self._radius, 1.0
 
@@ -286,8 +286,9 @@ class ContestSearch:
         """
         pieces, challengers = self._pieces, self._contests[index].challengers
         decided = np.flatnonzero((signs != 0) & (pieces.norms[challengers] > 0))
-        extra = pieces.sign_rows(challengers[decided], signs[decided])
-        log = ProofNode(index, -1 if parent is None else parent.order, split, int(signs[split]))
+        extra = pieces.sign_rows(challengers[decided], signs[decided]) if len(decided) else None
+        side = 0 if parent is None else int(signs[split])
+        log = ProofNode(index, -1 if parent is None else parent.order, split, side)
         order = len(self._log)
         self._log.append(log)
         known, bound, plane = parent, 0.0, 0.0
@@ -296,7 +297,7 @@ class ContestSearch:
         unbounded = np.isinf(self._radius) and bool((signs == 0).any())
         for _ in range(_ROUNDS):
             if unbounded:  # nothing limits the undecided ones yet: only their signs are known
-                answer = pieces.geometry.nearest(extra, np.inf)
+                answer = pieces.nearest_signs(extra)
             else:
                 reach = pieces.reach(challengers, self._cap(known))
                 total = pieces.relaxed_total(index, signs, *reach)
