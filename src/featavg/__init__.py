@@ -32,22 +32,18 @@ from featavg.measures.alignment import (
 )
 from featavg.measures.kkt import KKTResidual, kkt_residual
 from featavg.measures.margins import MarginHistory, Rates, normalized_margin, smoothed_margin
-from featavg.networks import (
-    Activation,
-    BinaryNet,
+from featavg.networks.activation import Activation, LeakyReLU, ReLU, ReLUPower, Softplus
+from featavg.networks.binary import BinaryNet
+from featavg.networks.loss import (
     CoarseCrossEntropy,
     CrossEntropy,
     Exponential,
     Hinge,
-    LeakyReLU,
     Logistic,
     Loss,
-    MultiClassNet,
-    ReLU,
-    ReLUPower,
-    Softplus,
     Square,
 )
+from featavg.networks.multiclass import MultiClassNet
 from featavg.robustness import (
     L2,
     AttackResult,

@@ -1,4 +1,4 @@
-"""Rules: how a gradient becomes a step."""
+"""Rules of training: how gradients become updates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Rule(ABC):
     r"""How to get from a gradient to a step, as a pair of `init` and `update` like Optax's.
 
     Paper: gradient descent, equation (1); others are extensions. A rule of your own is a subclass
-    with `update`, and `init` where it keeps something from step to step.
+    with `update`, and `init` if it has a state.
 
     Parameters
     ----------
@@ -58,20 +58,20 @@ class Rule(ABC):
         return f"{type(self).__name__}({given})"
 
     def init(self, parameters: Parameters) -> Any:
-        """Return what the rule keeps, at the start; None if it keeps nothing."""
+        """Return the initial state of the rule; None if it has none."""
         return None
 
     @abstractmethod
     def update(
         self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
     ) -> tuple[Parameters, Any]:
-        """Return what to add to each parameter, and what the rule keeps.
+        """Return the update of each parameter, which is added to it, and the new state.
 
         `gradients` are derivatives of the mean loss.
         """
 
     def lookahead(self, gradients: Parameters) -> Parameters | None:
-        """Return where, relative to the parameters, the gradient is to be taken instead."""
+        """Return the displacement at which the gradient is taken instead; None for none."""
         return None
 
 
@@ -124,7 +124,7 @@ class Momentum(GradientDescent):
     ) -> tuple[Parameters, Any]:
         """Return minus the learning rate times the velocities."""
         velocity = {name: self.momentum * state[name] + g for name, g in gradients.items()}
-        return {name: -learning_rate * v for name, v in velocity.items()}, velocity
+        return super().update(velocity, velocity, parameters, learning_rate)
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,12 +144,9 @@ class WeightDecay(GradientDescent):
     def update(
         self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
     ) -> tuple[Parameters, Any]:
-        """Return minus the learning rate times the gradients plus what decays."""
-        updates = {
-            name: -learning_rate * (g + self.decay * parameters[name])
-            for name, g in gradients.items()
-        }
-        return updates, state
+        """Return minus the learning rate times the gradients plus the decay."""
+        decayed = {name: g + self.decay * parameters[name] for name, g in gradients.items()}
+        return super().update(decayed, state, parameters, learning_rate)
 
 
 @dataclass(frozen=True, repr=False)
@@ -205,7 +202,7 @@ class SignDescent(Rule):
 
 
 @dataclass(frozen=True, repr=False)
-class SAM(Rule):
+class SAM(GradientDescent):
     r"""Sharpness-aware minimisation (Foret et al., 2021) with gradient descent.
 
     Paper: none, an extension. The gradient is taken at
@@ -218,6 +215,7 @@ class SAM(Rule):
     """
 
     radius: float = 0.05
+    linear = False
     rotation_equivariant = True
 
     def __post_init__(self) -> None:
@@ -229,12 +227,6 @@ class SAM(Rule):
         norm = np.sqrt(sum(float(np.square(g, dtype=np.float64).sum()) for g in gradients.values()))
         return {name: g * (self.radius / (norm + 1e-12)) for name, g in gradients.items()}
 
-    def update(
-        self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
-    ) -> tuple[Parameters, Any]:
-        """Return minus the learning rate times the gradients."""
-        return {name: -learning_rate * g for name, g in gradients.items()}, state
-
 
 def check_rule(rule: Rule, *, in_span: bool) -> Rule:
     """Return a rule whose promises hold on small random arrays; refuse another.
@@ -245,11 +237,11 @@ def check_rule(rule: Rule, *, in_span: bool) -> Rule:
     if not isinstance(rule, Rule):
         raise InputError(f"rule must be a Rule, such as GradientDescent(); got {rule!r}.")
     if rule.linear and type(rule).lookahead is not Rule.lookahead:
-        raise InputError(f"a rule with a lookahead must not say that it is linear; got {rule!r}.")
+        raise InputError(f"a rule with a lookahead must not be declared linear; got {rule!r}.")
     rng = np.random.default_rng(0)
     if rule.linear and not _commutes(rule, rng.standard_normal((4, 6))):
         raise InputError(
-            "a rule that says it is linear must be linear in gradients and parameters, because it "
+            "a rule that is declared linear must be linear in gradients and parameters, because it "
             f"is computed on coefficients; got {rule!r}."
         )
     if in_span and not rule.linear:
