@@ -80,6 +80,11 @@ class GradientDescent(Rule):
     r"""Gradient descent, :math:`\theta \leftarrow \theta - \eta \nabla L`.
 
     Paper: equation (1).
+
+    Examples
+    --------
+    >>> GradientDescent().update({"weights": np.array([4.0])}, None, {}, 0.5)[0]
+    {'weights': array([-2.])}
     """
 
     linear = True
@@ -96,6 +101,11 @@ class SGD(GradientDescent):
     """Stochastic gradient descent: gradient descent on mini-batches of `batch` points.
 
     Paper: none, an extension.
+
+    Examples
+    --------
+    >>> SGD(), SGD(batch=8)
+    (SGD(), SGD(batch=8))
     """
 
     batch: int | None = 32
@@ -107,6 +117,11 @@ class Momentum(GradientDescent):
 
     Paper: none, an extension. :math:`v \leftarrow \beta v + \nabla L`,
     :math:`\theta \leftarrow \theta - \eta v`.
+
+    Examples
+    --------
+    >>> Momentum(0.5).update({"w": np.ones(1)}, {"w": np.ones(1)}, {}, 0.1)[0]
+    {'w': array([-0.15])}
     """
 
     momentum: float = 0.9
@@ -133,6 +148,11 @@ class WeightDecay(GradientDescent):
 
     Paper: none, an extension. :math:`\theta \leftarrow \theta - \eta(\nabla L + \lambda\theta)`,
     :math:`\lambda` = `decay`.
+
+    Examples
+    --------
+    >>> WeightDecay(0.5).update({"w": np.ones(1)}, None, {"w": np.ones(1)}, 0.1)[0]
+    {'w': array([-0.15])}
     """
 
     decay: float = 1e-2
@@ -155,6 +175,11 @@ class Adam(Rule):
 
     Paper: none, an extension. It divides each coordinate by its own size, so it depends on the
     frame: ambient coordinates only.
+
+    Examples
+    --------
+    >>> Adam(), Adam(first=0.8).linear
+    (Adam(), False)
     """
 
     first: float = 0.9
@@ -192,6 +217,11 @@ class SignDescent(Rule):
     r"""Sign descent, :math:`\theta \leftarrow \theta - \eta\,\mathrm{sgn}(\nabla L)`.
 
     Paper: none, an extension. It depends on the frame: ambient coordinates only.
+
+    Examples
+    --------
+    >>> SignDescent().update({"w": np.array([4.0, -2.0])}, None, {}, 0.1)[0]
+    {'w': array([-0.1,  0.1])}
     """
 
     def update(
@@ -212,6 +242,11 @@ class SAM(GradientDescent):
     ----------
     radius : float
         :math:`\rho`.
+
+    Examples
+    --------
+    >>> SAM(0.1).lookahead({"w": np.array([3.0, 4.0])})
+    {'w': array([0.06, 0.08])}
     """
 
     radius: float = 0.05
