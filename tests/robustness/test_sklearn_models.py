@@ -175,7 +175,7 @@ STEPS = [
 @pytest.mark.parametrize("last", [RidgeClassifier(), Perceptron()], ids=str)
 def test_affine_steps_are_folded_in(steps, last):
     X, y = data(3, shift=5.0)
-    model = fitted(make_pipeline(*steps, last), X, y)
+    model = fitted(make_pipeline(*steps, last), X.copy(), y)
     assert check_same(model, X).dim == DIM
 
 
