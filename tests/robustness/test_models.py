@@ -94,6 +94,12 @@ def test_probes_see_both_sides_of_neurons_that_are_far_away():
     assert ((z > 0).any(axis=1) & (z < 0).any(axis=1)).mean() > 0.5
 
 
+def test_probes_of_networks_without_weights():
+    net = linear_net(np.zeros((2, 3)), [0.0, 1.0], None)
+    assert np.isfinite(probes(net)).all()
+    assert as_shallow(Rewritable(net, net.predict)).predict(np.eye(3)).tolist() == [1, 1, 1]
+
+
 def test_neither_scikit_learn_nor_pytorch_is_imported():
     code = (
         "import sys, featavg; from featavg.networks.shallow import ShallowNet; "

@@ -103,6 +103,14 @@ def test_the_outputs_of_an_mlp_are_those_of_its_layers():
     np.testing.assert_allclose(as_shallow(model).outputs(X).T, outputs, rtol=1e-12, atol=1e-10)
 
 
+@pytest.mark.parametrize("kind", [object, str, np.int8, bool])
+def test_labels_of_any_kind(kind):
+    X, y = data(2)
+    labels = y.astype(kind) if kind in (object, str) else (y == "yes").astype(kind)
+    net = check_same(fitted(mlp(), X, labels), X)
+    assert set(net.predict(X)) == set(labels)
+
+
 def test_mlp_without_a_hidden_layer_is_linear():
     X, y = data(3)
     assert not len(check_same(fitted(mlp(hidden_layer_sizes=()), X, y), X).weights)
