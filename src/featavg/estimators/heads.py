@@ -11,7 +11,7 @@ from scipy.special import expit, logsumexp, softmax
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.networks.activation import ReLU
 from featavg.networks.base import TwoLayerNet
-from featavg.robustness.exact.certify import exact_radii
+from featavg.robustness.certify import exact_radii
 
 _MAX_NODES = 10_000
 

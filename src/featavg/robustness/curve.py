@@ -13,7 +13,7 @@ from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.progress import counted
 from featavg.robustness.attacks import OBJECTIVES, Pgd, check_points, unit_direction
-from featavg.robustness.exact.certify import exact_radii
+from featavg.robustness.certify import exact_radii
 from featavg.robustness.minimal_norm import minimal_norm
 from featavg.robustness.norm import Norm, as_norm
 from featavg.robustness.radii import Radii

@@ -43,7 +43,7 @@ def proved_bound(problem: PointProblem, geometry: Geometry, proof: Proof) -> flo
     states: dict[int, tuple[IntArray, float, Cap | None]] = {}
     for number, node in enumerate(proof.nodes):
         size = len(problem.contests[node.contest].challengers)
-        signs, above, cap = np.zeros(size, dtype=np.int8), 0.0, None
+        signs, above, cap = np.zeros(size, dtype=np.int64), 0.0, None
         if node.parent >= 0:
             before, above, cap = states[node.parent]
             signs = before.copy()

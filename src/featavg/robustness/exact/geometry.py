@@ -23,7 +23,7 @@ class Cap:
 class Geometry(ABC):
     """How perturbations are measured, and where they may be."""
 
-    def scaled(self, unit: float) -> Geometry:
+    def scaled(self, unit: float) -> Geometry:  # noqa: ARG002  there is nothing to scale
         """Return the geometry of perturbations in another unit."""
         return self
 
@@ -36,9 +36,7 @@ class Geometry(ABC):
         """Return how fast each linear function rises along its best direction of norm 1."""
 
     @abstractmethod
-    def reach(
-        self, rows: FloatArray, norms: FloatArray, cap: Cap
-    ) -> tuple[FloatArray, FloatArray]:
+    def reach(self, rows: FloatArray, norms: FloatArray, cap: Cap) -> tuple[FloatArray, FloatArray]:
         """Return bounds of linear functions over a cap; `norms` are their dual lengths."""
 
     @abstractmethod
@@ -67,9 +65,7 @@ class Euclidean(Geometry):
         """Return the Euclidean norms."""
         return np.sqrt(np.square(rows).sum(axis=1))
 
-    def reach(
-        self, rows: FloatArray, norms: FloatArray, cap: Cap
-    ) -> tuple[FloatArray, FloatArray]:
+    def reach(self, rows: FloatArray, norms: FloatArray, cap: Cap) -> tuple[FloatArray, FloatArray]:
         r"""Return the smallest and largest value of each row over a cap.
 
         With R the radius, g the normal and :math:`\varrho` the distance of the plane, a the part

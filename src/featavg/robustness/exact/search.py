@@ -24,9 +24,10 @@ _AT_KINK = 1e-9
 # How often a node's bound is improved, and by which factor each time for another try.
 _ROUNDS = 4
 _WORTHWHILE = 1.02
-# A radius smaller than this, in its unit, is looked at again with a smaller unit; and by how much
-# the unit grows while nothing is found and nothing is proved. No more than this many units.
+# A radius smaller or larger than this, in its unit, is looked at again in another unit; and by how
+# much the unit grows while nothing is found and nothing is proved. No more than this many units.
 _TINY = 1e-4
+_LARGE = 1e2
 _FURTHER = 1e5
 _UNITS = 8
 # The relaxation over all patterns is worth its time from this many undecided neurons on.
@@ -123,6 +124,8 @@ class ContestSearch:
             bound = self._explore(budget)
             if self._radius < _TINY:  # what looks like this may be rounding
                 unit = self._pieces.unit * max(self._radius, _TINY)
+            elif _LARGE < self._radius < np.inf:  # tolerances are relative to the unit
+                unit = self._pieces.unit * self._radius
             elif np.isinf(self._radius) and np.isfinite(self._unproved):
                 unit = self._pieces.unit * _FURTHER  # nothing within what this unit can resolve
             else:
@@ -164,8 +167,8 @@ class ContestSearch:
         self._log: list[ProofNode] = []
 
     def _rescale(self) -> None:
-        """Make the best radius the unit, unless it is of order 1 already."""
-        if self._best is not None and 0 < self._radius and not 0.1 < self._radius < 10:
+        """Make the best radius the unit."""
+        if self._best is not None and self._radius > 0:
             self._use_unit(self._pieces.unit * self._radius)
             self._best, self._radius = self._best / self._radius, 1.0
 
@@ -195,7 +198,7 @@ class ContestSearch:
         self._proved = np.inf
         self._tries: list[bool] = []
         for index, contest in enumerate(self._contests):
-            undecided = np.zeros(len(contest.challengers), dtype=np.int8)
+            undecided = np.zeros(len(contest.challengers), dtype=np.int64)
             self._push(heap, index, undecided, None)
         visited = 0
         while heap and heap[0].bound < self._radius * (1 - CLOSED):
@@ -244,7 +247,7 @@ class ContestSearch:
         challengers = self._contests[index].challengers
         now = self._pieces.z[challengers] + self._pieces.V[challengers] @ node.point
         if np.isinf(self._radius):
-            gap = np.ones(len(challengers))
+            gap: FloatArray = np.ones(len(challengers))
         else:
             reach = self._pieces.reach(challengers, self._cap(node))
             gap = self._pieces.chord_gaps(index, now, *reach)

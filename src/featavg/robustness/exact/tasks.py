@@ -92,7 +92,7 @@ class PointSearch:
     def __call__(self, task: Task) -> Answer:
         """Return the radius of a point that is decided rightly."""
         problem = self._decision.problem(task.x, task.own, task.opposing)
-        size = float(np.abs(problem.z).max(initial=0.0))
+        size = problem.size
         if size and not _SMALLEST <= size <= 1 / _SMALLEST:
             raise InputError(
                 f"pre-activations must have a size from {_SMALLEST:g} to {1 / _SMALLEST:g} for "
@@ -104,16 +104,18 @@ class PointSearch:
         nothing = np.zeros_like(task.x)
         if found.point is None:
             return Answer(found.lower, found.upper, nothing, True, found.proof)
-        largest = np.linalg.norm(problem.weights, axis=1).max(initial=0.0)
-        if found.upper * largest <= _NOTHING * size:  # the point is on the boundary
+        if found.upper * problem.steepness <= _NOTHING * size:  # the point is on the boundary
             return Answer(0.0, 0.0, nothing, True, found.proof)
-        perturbation, turns = self._inside(search, task, found.point)
+        inner, turns = self._inside(search, task, found.point)
+        upper = found.upper
+        if turns and search.length(inner) > upper * _NEAR:
+            upper = search.length(inner)  # what is nearer was not seen to turn the decision
         lower = found.lower
         if lower < found.upper * (1 - _CLOSED) and found.proof is not None:
             # where rounding may matter, the bound is what the proof says in all coordinates
             problem = self._ambient.problem(task.x, task.own, task.opposing)
             lower = min(lower, proved_bound(problem, geometry, found.proof))
-        return Answer(lower, found.upper, perturbation, turns, found.proof)
+        return Answer(lower, upper, self._embed(inner), turns, found.proof)
 
     def _inside(
         self, search: ContestSearch, task: Task, point: FloatArray
@@ -131,9 +133,9 @@ class PointSearch:
                 best = inner
                 if search.length(inner) <= length * _NEAR:
                     break
-        chosen = point if best is None else best
-        near = search.length(chosen) <= length * _NEAR
-        return self._embed(chosen), near and self._turns(task, self._embed(chosen))
+        if best is not None:
+            return best, True
+        return point, self._turns(task, self._embed(point))
 
     def _turns(self, task: Task, perturbation: FloatArray) -> bool:
         return leaves(self.net, task.x + perturbation, task.own, task.opposing)
