@@ -21,9 +21,17 @@ class Cap:
 
 
 class Geometry(ABC):
-    """How perturbations are measured, and where they may be."""
+    """How perturbations are measured, and where they may be.
 
-    def scaled(self, unit: float) -> Geometry:
+    Attributes
+    ----------
+    extent : float
+        The norm of the largest perturbation that is allowed.
+    """
+
+    extent = float("inf")
+
+    def scaled(self, unit: float) -> Geometry:  # noqa: ARG002  norms alone have no scale
         """Return the geometry of perturbations in another unit."""
         return self
 

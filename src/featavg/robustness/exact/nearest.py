@@ -57,13 +57,21 @@ class NearestPoint:
     multipliers : array of shape (rows,)
         What proves it.
     normal : array or None
-        The direction, of dual length 1, in which all points are at least that far.
+        A direction of dual length 1.
+    plane : float or None
+        How far all points are along it at least; None if that is `distance`.
     """
 
     point: FloatArray | None
     distance: float
     multipliers: FloatArray
     normal: FloatArray | None = None
+    plane: float | None = None
+
+    @property
+    def along_normal(self) -> float:
+        """How far all points are along the normal, at least."""
+        return self.distance if self.plane is None else self.plane
 
 
 def nearest_point(rows: Rows, cutoff: float = np.inf) -> NearestPoint:
@@ -105,7 +113,7 @@ def nearest_point(rows: Rows, cutoff: float = np.inf) -> NearestPoint:
         return NearestPoint(point, distance, multipliers, _normal(rows, multipliers))
     if flag == -1 and distance >= min(cutoff, FAR):
         return NearestPoint(None, distance, multipliers)
-    return _second_opinion(rows, cutoff)
+    return second_opinion(rows, cutoff)
 
 
 @lru_cache(maxsize=16)
@@ -131,7 +139,7 @@ def proved_distance(rows: Rows, multipliers: FloatArray) -> float:
     return gain / norm
 
 
-def _second_opinion(rows: Rows, cutoff: float) -> NearestPoint:
+def second_opinion(rows: Rows, cutoff: float) -> NearestPoint:
     """Solve by non-negative least squares (Lawson and Hanson): slower, and hard to confuse."""
     stacked = -np.vstack([rows.A.T, rows.b])
     target = np.zeros(len(stacked))

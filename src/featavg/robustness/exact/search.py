@@ -243,7 +243,7 @@ class ContestSearch:
             return
         challengers = self._contests[index].challengers
         now = self._pieces.z[challengers] + self._pieces.V[challengers] @ node.point
-        if np.isinf(self._radius):
+        if np.isinf(self._furthest):
             gap = np.ones(len(challengers))
         else:
             reach = self._pieces.reach(challengers, self._cap(node))
@@ -287,13 +287,15 @@ class ContestSearch:
         pieces, challengers = self._pieces, self._contests[index].challengers
         decided = np.flatnonzero((signs != 0) & (pieces.norms[challengers] > 0))
         extra = pieces.sign_rows(challengers[decided], signs[decided])
-        log = ProofNode(index, -1 if parent is None else parent.order, split, int(signs[split]))
+        log = ProofNode(index, -1, -1, 0)  # where nothing is decided, or there is no challenger
+        if parent is not None:
+            log = ProofNode(index, parent.order, split, int(signs[split]))
         order = len(self._log)
         self._log.append(log)
         known, bound, plane = parent, 0.0, 0.0
         if parent is not None:
             bound, plane = parent.bound, parent.distance
-        unbounded = np.isinf(self._radius) and bool((signs == 0).any())
+        unbounded = np.isinf(self._furthest) and bool((signs == 0).any())
         for _ in range(_ROUNDS):
             if unbounded:  # nothing limits the undecided ones yet: only their signs are known
                 answer = pieces.geometry.nearest(extra, np.inf)
@@ -311,7 +313,9 @@ class ContestSearch:
             if bound >= self._radius * (1 - CLOSED):
                 self._close(bound)
                 return
-            known = _Node(bound, order, index, signs, answer.point, answer.normal, answer.distance)
+            known = _Node(
+                bound, order, index, signs, answer.point, answer.normal, answer.along_normal
+            )
             known.patterns = None if parent is None else parent.patterns
             if unbounded or answer.distance < plane * _WORTHWHILE:
                 break
@@ -371,9 +375,14 @@ class ContestSearch:
 
     def _cap(self, node: _Node | None) -> Cap:
         """Return where something better than the best can be, in a node."""
-        if node is None or node.normal is None or np.isinf(self._radius):
-            return Cap(self._radius)
-        return Cap(self._radius, node.normal, node.distance)
+        if node is None or node.normal is None or np.isinf(self._furthest):
+            return Cap(self._furthest)
+        return Cap(self._furthest, node.normal, node.distance)
+
+    @property
+    def _furthest(self) -> float:
+        """The norm of the furthest perturbation of interest: allowed, and better than the best."""
+        return min(self._radius, self._pieces.geometry.extent)
 
     def _found(self, bound: float) -> Found:
         unit = self._pieces.unit

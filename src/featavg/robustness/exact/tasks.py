@@ -15,8 +15,10 @@ from featavg.errors import InputError
 from featavg.networks.activation import refuse_smooth
 from featavg.networks.shallow import ShallowNet
 from featavg.progress import ProgressReporter
+from featavg.robustness.exact.boxes import BoxedEuclidean
 from featavg.robustness.exact.contest import Decision, span_basis
 from featavg.robustness.exact.geometry import Euclidean, Geometry
+from featavg.robustness.exact.max_norm import MaxNorm
 from featavg.robustness.exact.proof import Proof
 from featavg.robustness.exact.search import Budget, ContestSearch
 from featavg.robustness.exact.verify import leaves
@@ -85,9 +87,12 @@ class PointSearch:
         self._decision = Decision(self.net, self._basis)
 
     def _geometry(self, x: FloatArray) -> Geometry:
+        """Return the norm, and the box of perturbations that x may have."""
         if self._basis is not None:
             return Euclidean()
-        raise InputError("boxes and other norms are not available yet.")
+        ends = self.bounds or (-np.inf, np.inf)
+        low, high = ends[0] - x, ends[1] - x
+        return MaxNorm(low, high) if self.norm == "linf" else BoxedEuclidean(low, high)
 
     def __call__(self, task: Task) -> Answer:
         """Return the radius of a point that is decided rightly."""
@@ -98,13 +103,15 @@ class PointSearch:
                 f"pre-activations must have a size from {_SMALLEST:g} to {1 / _SMALLEST:g} for "
                 f"radii to be computed; got {size:g}."
             )
-        search = ContestSearch(problem, self._geometry(task.x))
+        geometry = self._geometry(task.x)
+        search = ContestSearch(problem, geometry)
         found = search.run(self.limits.budget())
         nothing = np.zeros_like(task.x)
         if found.point is None:
             return Answer(found.lower, found.upper, nothing, True, found.proof)
-        largest = np.linalg.norm(problem.weights, axis=1).max(initial=0.0)
-        if found.upper * largest <= _NOTHING * size:  # the point is on the boundary
+        largest = geometry.dual_length(problem.weights).max(initial=0.0)
+        nothing_to_go = found.upper * largest <= _NOTHING * size
+        if found.upper == 0 or (largest > 0 and nothing_to_go):  # the point is on the boundary
             return Answer(0.0, 0.0, nothing, True, found.proof)
         perturbation, turns = self._inside(search, task, found.point)
         return Answer(found.lower, found.upper, perturbation, turns, found.proof)
@@ -121,19 +128,28 @@ class PointSearch:
         for inner in search.inner_points(point, _STRETCH):
             if best is not None and search.length(inner) >= search.length(best):
                 continue
-            if self._turns(task, self._embed(inner)):
+            if self._turns(task, self._embed(inner, task.x)):
                 best = inner
                 if search.length(inner) <= length * _NEAR:
                     break
         chosen = point if best is None else best
         near = search.length(chosen) <= length * _NEAR
-        return self._embed(chosen), near and self._turns(task, self._embed(chosen))
+        perturbation = self._embed(chosen, task.x)
+        return perturbation, near and self._turns(task, perturbation)
 
     def _turns(self, task: Task, perturbation: FloatArray) -> bool:
         return leaves(self.net, task.x + perturbation, task.own, task.opposing)
 
-    def _embed(self, point: FloatArray) -> FloatArray:
-        return point if self._basis is None else self._basis @ point
+    def _embed(self, point: FloatArray, x: FloatArray) -> FloatArray:
+        """Return a perturbation in all coordinates; x and it add up to a point in the bounds."""
+        if self._basis is not None:
+            return self._basis @ point
+        if self.bounds is None:
+            return point
+        low, high = self.bounds
+        point = np.clip(point, low - x, high - x)
+        point = np.where(x + point > high, np.nextafter(point, -np.inf), point)
+        return np.where(x + point < low, np.nextafter(point, np.inf), point)
 
 
 def _in_range(net: ShallowNet) -> ShallowNet:
