@@ -51,6 +51,7 @@ from featavg.networks import (
 from featavg.robustness import (
     L2,
     AttackResult,
+    LInf,
     Norm,
     Radii,
     RobustCurve,
@@ -112,6 +113,7 @@ __all__ = [
     "Hinge",
     "InputError",
     "KKTResidual",
+    "LInf",
     "Law",
     "LeakyReLU",
     "Logistic",
