@@ -16,17 +16,6 @@ _STEPS_A_ROW = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Basis:
-    """The state of the method: rows that hold with equality, and columns between their bounds.
-
-    There is one column fewer than rows.
-    """
-
-    rows: list[int]
-    columns: list[int]
-
-
-@dataclass(frozen=True, eq=False)
 class Smallest:
     """The answer of `Simplex.solve`.
 
@@ -36,15 +25,12 @@ class Smallest:
         A point whose largest coordinate is smallest; None if there is none within the cutoff.
     multipliers : array of shape (rows,)
         Its proof: weights of the rows, with sum 1.
-    basis : Basis
-        A start for similar problems.
     solved : bool
         Whether the method came to an end.
     """
 
     point: FloatArray | None
     multipliers: FloatArray
-    basis: Basis
     solved: bool = True
 
 
@@ -55,6 +41,11 @@ def bound_of(
 
     Newton's method from below: on a concave function it never oversteps. Infinity if there is none
     up to the largest of the h; `start` must be below the answer.
+
+    Examples
+    --------
+    >>> round(bound_of(np.array([1.0, -2.0]), 2.5, np.array([0.5, 4.0])), 9)  # 0.5 + 2 t = 2.5
+    1.0
     """
     size = np.abs(g)
     t, largest = start, float(room.max(initial=0.0))
@@ -93,46 +84,40 @@ class Simplex:
         The polyhedron.
     low, high : arrays of shape (columns,)
         The box, which holds 0 and may be infinite.
+
+    Examples
+    --------
+    >>> A, b = np.array([[-0.5, -0.5]]), np.array([-0.5])  # v1 + v2 >= 1
+    >>> Simplex(A, b, np.array([-1.0, -1.0]), np.array([0.25, 1.0])).solve().point
+    array([0.25, 0.75])
     """
 
     def __init__(self, A: FloatArray, b: FloatArray, low: FloatArray, high: FloatArray) -> None:
         self._A, self._b, self._low, self._high = A, b, low, high
         self.steps = 0
 
-    def solve(self, cutoff: float = np.inf, start: Basis | None = None) -> Smallest:
+    def solve(self, cutoff: float = np.inf) -> Smallest:
         """Return the answer, or a proof that it is not below the cutoff."""
-        if start is None or not self._begin(start):
-            self._begin(Basis([self._first_row()], []))
+        self._rows, self._columns = [self._first_row()], list[int]()
+        self._solve_system()
+        self._side = np.where(self._g > 0, -1, 1)
+        self._t = 0.0
         for _ in range(_STEPS_A_ROW * (len(self._b) + 10)):
             self._raise_bound()
             if self._t >= cutoff or np.isinf(self._t):
-                return Smallest(None, self._weights(), self._basis())
+                return Smallest(None, self._weights())
             try:
                 if self._step():
-                    return Smallest(self._v, self._weights(), self._basis())
+                    return Smallest(self._v, self._weights())
             except np.linalg.LinAlgError:
                 break
-        return Smallest(None, self._weights(), self._basis(), solved=False)
+        return Smallest(None, self._weights(), solved=False)
 
     def _first_row(self) -> int:
-        """Return the row that alone proves most."""
-        with np.errstate(divide="ignore"):
-            room = np.minimum(np.where(self._A > 0, -self._low, self._high), 1.0)
-            slopes = (np.abs(self._A) * room).sum(axis=1)
-            return int(np.argmax(np.where(self._b < 0, -self._b / slopes, -1)))
-
-    def _begin(self, basis: Basis) -> bool:
-        """Take up a basis, and return whether it is one: with weights that are not negative."""
-        self._rows, self._columns = list(basis.rows), list(basis.columns)
-        try:
-            self._solve_system()
-        except np.linalg.LinAlgError:
-            return False
-        if not (self._weight > -1e-12).all() or not np.abs(self._inverse).max() < 1e8:
-            return False
-        self._side = np.where(self._g > 0, -1, 1)
-        self._t = 0.0
-        return True
+        """Return the row that alone would prove most, if the distance were 1."""
+        room = np.minimum(np.where(self._A > 0, -self._low, self._high), 1.0)
+        slopes = np.maximum((np.abs(self._A) * room).sum(axis=1), _FLAT)
+        return int(np.argmax(-self._b / slopes))
 
     def _solve_system(self) -> None:
         """Invert [A_IJ, -1] and set the weights and the slopes g."""
@@ -149,9 +134,6 @@ class Simplex:
         weights = np.zeros(len(self._b))
         weights[self._rows] = np.maximum(self._weight, 0)
         return weights
-
-    def _basis(self) -> Basis:
-        return Basis(list(self._rows), list(self._columns))
 
     def _raise_bound(self) -> None:
         """Set t to what the weights prove, and the point to where it says."""
