@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from featavg.robustness.exact.geometry import Cap
 from featavg.robustness.exact.max_norm import MaxNorm, knapsack
 from featavg.robustness.exact.nearest import Rows
 from featavg.robustness.exact.simplex import Simplex, bound_of
+from featavg.robustness.exact.tasks import Limits, PointSearch
 from support.oracles import least_norm
 
 BOX = (-1.0, 1.0)
@@ -412,12 +414,37 @@ def test_knapsack_equals_a_linear_program():
     assert cut > 20
 
 
-def test_a_plane_that_hardly_depends_on_a_coordinate_is_no_source_of_rounding():
-    """-w / n is 1e16 here, and what is gained by it is rounding."""
-    low, high = np.full(2, -1.0), np.ones(2)
-    normal = np.array([1.0, 1e-16])
-    value = knapsack(np.array([[-0.3, -1.0]]), low, high, normal, 1.0)
-    assert value[0] >= -0.3 + 1.0 - 1e-15
+def test_knapsack_is_no_smaller_than_the_truth_in_rational_arithmetic():
+    """Where -w / n is huge, the difference of large numbers must not be taken at its word."""
+    rng = np.random.default_rng(14)
+    used = 0
+    for _ in range(100):
+        low, high = -rng.uniform(0.5, 1, 2), rng.uniform(0.5, 1, 2)
+        w, normal = -rng.uniform(0.3, 1, 2), np.array([1.0, 10.0 ** rng.uniform(-15, -12)])
+        distance = float(high @ normal - normal[1] * rng.uniform(0, 1))
+        ends = [[Fraction(float(v)) for v in side] for side in (low, high)]
+        exact_w, exact_n = ([Fraction(float(v)) for v in vector] for vector in (w, normal))
+
+        def bound(mu, w=exact_w, n=exact_n, ends=ends, distance=distance):
+            tilted = [a + mu * b for a, b in zip(w, n, strict=True)]
+            most = sum(max(g * v for v in pair) for g, *pair in zip(tilted, *ends, strict=True))
+            return most - mu * Fraction(distance)
+
+        truth = min(
+            bound(mu) for mu in [0, *(-a / b for a, b in zip(exact_w, exact_n, strict=True))]
+        )
+        value = knapsack(w[None], low, high, normal, distance)[0]
+        assert Fraction(float(value)) >= truth
+        used += value < np.maximum(w * low, w * high).sum() - 0.1
+    assert used > 50
+
+
+def test_what_is_outside_by_rounding_is_put_inside():
+    net, _ = random_shallow(np.random.default_rng(15), 3, 2, 2)
+    search = PointSearch(net, "linf", (0.0, 1.0), Limits(10))
+    x = np.array([0.5, 0.0, 0.25])
+    inside = x + search._embed(np.array([0.5 + 1e-12, -1e-12, 0.1]), x)
+    np.testing.assert_array_equal(inside, [1.0, 0.0, 0.35])
 
 
 def test_reach_holds_all_points_of_the_cap():
