@@ -4,12 +4,13 @@ from featavg.robustness.attacks import AttackResult, averaged_direction, directi
 from featavg.robustness.certify import exact_radii
 from featavg.robustness.curve import RobustCurve, half_radius, robust_curve, worst
 from featavg.robustness.minimal_norm import minimal_norm
-from featavg.robustness.norm import L2, Norm
+from featavg.robustness.norm import L2, LInf, Norm
 from featavg.robustness.radii import Radii
 
 __all__ = [
     "L2",
     "AttackResult",
+    "LInf",
     "Norm",
     "Radii",
     "RobustCurve",

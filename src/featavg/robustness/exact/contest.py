@@ -92,9 +92,9 @@ class PointProblem:
 
     @property
     def steepness(self) -> float:
-        """The largest norm of a weight or slope."""
-        slopes = [np.linalg.norm(c.slopes, axis=1).max(initial=0.0) for c in self.contests]
-        return float(max(np.linalg.norm(self.weights, axis=1).max(initial=0.0), *slopes))
+        """The largest sum of the absolute values of a weight or slope."""
+        rows = np.abs(np.vstack([self.weights, *(contest.slopes for contest in self.contests)]))
+        return float(rows.sum(axis=1).max(initial=0.0))
 
 
 class ExactPieces:

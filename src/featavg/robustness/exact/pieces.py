@@ -107,11 +107,12 @@ class Pieces:
     def reach(self, neurons: IntArray, cap: Cap) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and largest pre-activation of neurons over a cap."""
         V, norms = self.V[neurons], self.norms[neurons]
-        if np.isinf(cap.radius):
+        if np.isinf(min(cap.radius, self.geometry.extent)):
             far = np.where(norms > 0, np.inf, 0.0)
             return self.z[neurons] - far, self.z[neurons] + far
         low, high = self.geometry.reach(V, norms, cap)
-        error = self.rounding * (self.z_sizes[neurons] + norms * cap.radius)
+        furthest = min(cap.radius, self.geometry.extent)
+        error = self.rounding * (self.z_sizes[neurons] + norms * furthest)
         return self.z[neurons] + low - error, self.z[neurons] + high + error
 
     def relaxed_total(

@@ -150,7 +150,12 @@ class ContestSearch:
         aside = np.random.default_rng(0).standard_normal((8, len(point)))
         aside *= 1e-6 * max(self._radius, 1.0) / np.sqrt(np.square(aside).sum(axis=1))[:, None]
         won = [i for i in range(len(self._contests)) if pieces.wins(i, near, slack=1e-6)]
-        for factor, margin in ((stretch, MARGIN), (1.0, MARGIN), (1.0, 1e-2 * MARGIN)):
+        for factor, margin in (
+            (stretch, MARGIN),
+            (1.0, MARGIN),
+            (1.0, 1e-2 * MARGIN),
+            (1.0, 1e-4 * MARGIN),
+        ):
             for start in (near * stretch, near, *(near + aside)):
                 for index, slack in itertools.product(won, (0.0, 1e-6)):
                     on = self._challengers_on(index, start, slack)
@@ -246,7 +251,7 @@ class ContestSearch:
             return
         challengers = self._contests[index].challengers
         now = self._pieces.z[challengers] + self._pieces.V[challengers] @ node.point
-        if np.isinf(self._radius):
+        if np.isinf(self._furthest):
             gap: FloatArray = np.ones(len(challengers))
         else:
             reach = self._pieces.reach(challengers, self._cap(node))
@@ -300,7 +305,7 @@ class ContestSearch:
         known, bound, plane = parent, 0.0, 0.0
         if parent is not None:
             bound, plane = parent.bound, parent.distance
-        unbounded = np.isinf(self._radius) and bool((signs == 0).any())
+        unbounded = np.isinf(self._furthest) and bool((signs == 0).any())
         for _ in range(_ROUNDS):
             if unbounded:  # nothing limits the undecided ones yet: only their signs are known
                 answer = pieces.nearest_signs(extra)
@@ -320,7 +325,9 @@ class ContestSearch:
             if bound >= self._radius * (1 - CLOSED):
                 self._close(bound)
                 return
-            known = _Node(bound, order, index, signs, answer.point, answer.normal, answer.distance)
+            known = _Node(
+                bound, order, index, signs, answer.point, answer.normal, answer.along_normal
+            )
             known.patterns = None if parent is None else parent.patterns
             if unbounded or answer.distance < plane * _WORTHWHILE:
                 break
@@ -380,9 +387,14 @@ class ContestSearch:
 
     def _cap(self, node: _Node | None) -> Cap:
         """Return where something better than the best can be, in a node."""
-        if node is None or node.normal is None or np.isinf(self._radius):
-            return Cap(self._radius)
-        return Cap(self._radius, node.normal, node.distance)
+        if node is None or node.normal is None or np.isinf(self._furthest):
+            return Cap(self._furthest)
+        return Cap(self._furthest, node.normal, node.distance)
+
+    @property
+    def _furthest(self) -> float:
+        """The norm of the furthest perturbation of interest: allowed, and better than the best."""
+        return min(self._radius, self._pieces.geometry.extent)
 
     def _found(self, bound: float) -> Found:
         unit = self._pieces.unit

@@ -15,9 +15,11 @@ from featavg.errors import InputError
 from featavg.networks.activation import refuse_smooth
 from featavg.networks.shallow import ShallowNet
 from featavg.progress import ProgressReporter
+from featavg.robustness.exact.boxes import BoxedEuclidean
 from featavg.robustness.exact.checking import proved_bound
 from featavg.robustness.exact.contest import Decision, span_basis
 from featavg.robustness.exact.geometry import Euclidean, Geometry
+from featavg.robustness.exact.max_norm import MaxNorm
 from featavg.robustness.exact.proof import Proof
 from featavg.robustness.exact.search import Budget, ContestSearch
 from featavg.robustness.exact.verify import leaves
@@ -115,7 +117,7 @@ class PointSearch:
             # where rounding may matter, the bound is what the proof says in all coordinates
             problem = self._ambient.problem(task.x, task.own, task.opposing)
             lower = min(lower, proved_bound(problem, geometry, found.proof))
-        return Answer(lower, upper, self._embed(inner), turns, found.proof)
+        return Answer(lower, upper, self._embed(inner, task.x), turns, found.proof)
 
     def _inside(
         self, search: ContestSearch, task: Task, point: FloatArray
@@ -129,26 +131,35 @@ class PointSearch:
         for inner in search.inner_points(point, _STRETCH):
             if best is not None and search.length(inner) >= search.length(best):
                 continue
-            if self._turns(task, self._embed(inner)):
+            if self._turns(task, self._embed(inner, task.x)):
                 best = inner
                 if search.length(inner) <= length * _NEAR:
                     break
         if best is not None:
             return best, True
-        return point, self._turns(task, self._embed(point))
+        return point, self._turns(task, self._embed(point, task.x))
 
     def _turns(self, task: Task, perturbation: FloatArray) -> bool:
         return leaves(self.net, task.x + perturbation, task.own, task.opposing)
 
-    def _embed(self, point: FloatArray) -> FloatArray:
-        return point if self._basis is None else self._basis @ point
+    def _embed(self, point: FloatArray, x: FloatArray) -> FloatArray:
+        """Return a perturbation in all coordinates; x and it add up to a point in the bounds."""
+        if self._basis is not None:
+            return self._basis @ point
+        if self.bounds is None:
+            return point
+        low, high = self.bounds
+        point = np.clip(point, low - x, high - x)
+        point = np.where(x + point > high, np.nextafter(point, -np.inf), point)
+        return np.where(x + point < low, np.nextafter(point, np.inf), point)
 
 
 def geometry_of(norm: str, bounds: tuple[float, float] | None, x: FloatArray) -> Geometry:
     """Return how perturbations of a point are measured, and where they may be."""
     if norm == "l2" and bounds is None:
         return Euclidean()
-    raise InputError("boxes and other norms are not available yet.")
+    low, high = (np.full(len(x), end) - x for end in bounds or (-np.inf, np.inf))
+    return MaxNorm(low, high) if norm == "linf" else BoxedEuclidean(low, high)
 
 
 def in_range(net: ShallowNet) -> ShallowNet:
