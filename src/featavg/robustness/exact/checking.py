@@ -54,7 +54,7 @@ def proved_bound(problem: PointProblem, geometry: Geometry, proof: Proof) -> flo
         if below:
             if not _is_split(below, signs, node.contest):
                 return 0.0
-        elif not checker.is_drawn(node, signs):
+        elif bound <= checker.extent and not checker.is_drawn(node, signs):
             least = min(least, bound)
     return least * proof.unit
 
@@ -73,7 +73,7 @@ class _Checker:
     """The evaluation of one node after the other."""
 
     def __init__(self, pieces: Pieces) -> None:
-        self._pieces = pieces
+        self._pieces, self.extent = pieces, pieces.geometry.extent
 
     def node_bound(
         self, node: ProofNode, signs: IntArray, bound: float, cap: Cap | None

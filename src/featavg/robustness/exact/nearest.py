@@ -147,6 +147,7 @@ def second_opinion(rows: Rows, cutoff: float) -> NearestPoint:
     if residual * FAR < 0.1:  # the nearest point would be at a distance of 1/residual
         return NearestPoint(None, distance, multipliers)
     remainder = stacked @ multipliers - target
+    multipliers = multipliers / -remainder[-1]
     point = -remainder[:-1] / remainder[-1]
     if _length(point) > cutoff:
         return NearestPoint(None, distance, multipliers)

@@ -127,7 +127,10 @@ class ContestSearch:
             elif _LARGE < self._radius < np.inf:  # tolerances are relative to the unit
                 unit = self._pieces.unit * self._radius
             elif np.isinf(self._radius) and np.isfinite(self._unproved):
-                unit = self._pieces.unit * _FURTHER  # nothing within what this unit can resolve
+                # nothing within what this unit can resolve
+                unit = min(self._pieces.unit * _FURTHER, self._geometry.extent)
+                if unit <= self._pieces.unit:
+                    return self._found(bound)
             else:
                 return self._found(bound)
             self._best, self._radius, self._unproved = None, np.inf, np.inf
@@ -150,16 +153,11 @@ class ContestSearch:
         aside = np.random.default_rng(0).standard_normal((8, len(point)))
         aside *= 1e-6 * max(self._radius, 1.0) / np.sqrt(np.square(aside).sum(axis=1))[:, None]
         won = [i for i in range(len(self._contests)) if pieces.wins(i, near, slack=1e-6)]
-        for factor, margin in (
-            (stretch, MARGIN),
-            (1.0, MARGIN),
-            (1.0, 1e-2 * MARGIN),
-            (1.0, 1e-4 * MARGIN),
-        ):
+        for factor, margin in ((stretch, 1.0), (1.0, 1.0), (1.0, 1e-2), (1.0, 1e-4)):
             for start in (near * stretch, near, *(near + aside)):
                 for index, slack in itertools.product(won, (0.0, 1e-6)):
                     on = self._challengers_on(index, start, slack)
-                    margins = np.full(len(self._contests[index].leads), margin)
+                    margins = np.full(len(self._contests[index].leads), margin * MARGIN)
                     total = pieces.total(index, on)
                     win = pieces.nearest_win(index, total, margins=margins, stretch=factor)
                     if win.nearest.point is not None:
@@ -265,7 +263,8 @@ class ContestSearch:
 
     def _close(self, bound: float) -> None:
         """Take down what is proved about a node that needs no more work."""
-        self._proved = min(self._proved, bound)
+        if bound <= self._pieces.geometry.extent:  # there is nothing further away
+            self._proved = min(self._proved, bound)
 
     def _is_drawn(self, node: _Node) -> bool:
         """Return whether a fully decided node, which cannot be won, is at most drawn.
@@ -316,9 +315,10 @@ class ContestSearch:
                 total = pieces.relaxed_total(index, signs, *reach)
                 win = pieces.nearest_win(index, total, cutoff=self._radius, extra=extra)
                 answer = win.nearest
-                log.rounds.append(Round(pieces.weights(index, win, decided), self._radius))
+                log.rounds.append(Round(pieces.weights(index, win, decided), self._furthest))
             if answer.point is None:
-                self._unproved = min(self._unproved, answer.distance)
+                if answer.distance <= pieces.geometry.extent:
+                    self._unproved = min(self._unproved, answer.distance)
                 self._close(max(bound, answer.distance))
                 return
             bound = max(bound, answer.distance)
@@ -349,7 +349,7 @@ class ContestSearch:
         elif self._best is not None:
             starts.append(weights_at(pieces, index, self._best))
         goal = self._radius * (1 - CLOSED / 4)
-        found = best_patterns(pieces, index, node.signs, reach, starts, self._radius, goal)
+        found = best_patterns(pieces, index, node.signs, reach, starts, self._furthest, goal)
         if found is None:
             self._tries.append(False)
             return replace(node, use_patterns=False)

@@ -21,7 +21,7 @@ from featavg.robustness.exact.contest import Decision, span_basis
 from featavg.robustness.exact.geometry import Euclidean, Geometry
 from featavg.robustness.exact.max_norm import MaxNorm
 from featavg.robustness.exact.proof import Proof
-from featavg.robustness.exact.search import Budget, ContestSearch
+from featavg.robustness.exact.search import Budget, ContestSearch, Found
 from featavg.robustness.exact.verify import leaves
 
 # A perturbation should turn the decision as it is and when stretched by this.
@@ -104,20 +104,23 @@ class PointSearch:
         search = ContestSearch(problem, geometry)
         found = search.run(self.limits.budget())
         nothing = np.zeros_like(task.x)
+        lower = self._checked(found, task, geometry)
         if found.point is None:
-            return Answer(found.lower, found.upper, nothing, True, found.proof)
+            return Answer(lower, found.upper, nothing, True, found.proof)
         if found.upper * problem.steepness <= _NOTHING * size:  # the point is on the boundary
             return Answer(0.0, 0.0, nothing, True, found.proof)
         inner, turns = self._inside(search, task, found.point)
         upper = found.upper
         if turns and search.length(inner) > upper * _NEAR:
             upper = search.length(inner)  # what is nearer was not seen to turn the decision
-        lower = found.lower
-        if lower < found.upper * (1 - _CLOSED) and found.proof is not None:
-            # where rounding may matter, the bound is what the proof says in all coordinates
-            problem = self._ambient.problem(task.x, task.own, task.opposing)
-            lower = min(lower, proved_bound(problem, geometry, found.proof))
         return Answer(lower, upper, self._embed(inner, task.x), turns, found.proof)
+
+    def _checked(self, found: Found, task: Task, geometry: Geometry) -> float:
+        """Return the lower bound; where rounding may matter, what the proof says of it."""
+        if found.lower >= found.upper * (1 - _CLOSED) or found.proof is None:
+            return found.lower
+        problem = self._ambient.problem(task.x, task.own, task.opposing)
+        return min(found.lower, proved_bound(problem, geometry, found.proof))
 
     def _inside(
         self, search: ContestSearch, task: Task, point: FloatArray
