@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 import featavg as fa
-from featavg.robustness.bracket import _ClassScalars
+from featavg.robustness.odds_bound import _ClassScalars
 from featavg.robustness.view import AttackView
 from support.zoo import (
     SEEDS,

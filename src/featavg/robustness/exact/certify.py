@@ -93,6 +93,8 @@ def exact_radii(
     )
     jobs = None if jobs is None else checks.count("jobs", jobs)
     size = as_norm(norm)
+    if isinstance(model, TwoLayerNet) and model.readout == "probability" and model.output_count == 2:
+        model = model.with_readout("argmax")  # of two classes the likelier has the larger output
     if isinstance(model, TwoLayerNet) and model.readout == "probability":
         if bounds is not None or target is not None or size.name != "l2":
             raise InputError(
