@@ -12,7 +12,7 @@ from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.shallow import ShallowNet
-from featavg.robustness.bracket import probability_radii
+from featavg.robustness.exact.bracket import probability_radii
 from featavg.robustness.exact.tasks import Limits, PointSearch, Task, search_all
 from featavg.robustness.models import as_shallow
 from featavg.robustness.norm import Norm, as_norm
@@ -93,9 +93,10 @@ def exact_radii(
     )
     jobs = None if jobs is None else checks.count("jobs", jobs)
     size = as_norm(norm)
-    if isinstance(model, TwoLayerNet) and model.readout == "probability" and model.output_count == 2:
-        model = model.with_readout("argmax")  # of two classes the likelier has the larger output
-    if isinstance(model, TwoLayerNet) and model.readout == "probability":
+    probability = isinstance(model, TwoLayerNet) and model.readout == "probability"
+    if probability and model.output_count == 2:  # the likelier class has the larger output
+        model, probability = model.with_readout("argmax"), False
+    if probability:
         if bounds is not None or target is not None or size.name != "l2":
             raise InputError(
                 "bounds, a target and norms other than 'l2' need the argmax readout; got "
@@ -147,9 +148,7 @@ def _sides(net: ShallowNet, label: Any, target: Any) -> tuple[BoolArray, BoolArr
     return own, ~own
 
 
-def _bounds(
-    bounds: tuple[float, float] | None, points: FloatArray
-) -> tuple[float, float] | None:
+def _bounds(bounds: tuple[float, float] | None, points: FloatArray) -> tuple[float, float] | None:
     """Return bounds that hold every point."""
     if bounds is None:
         return None

@@ -109,8 +109,13 @@ class Cuts:
     the sum of the neurons of `masks`. In a part with bounds lo and hi of
     :math:`\delta_l = f_l - f_s`, and chords of slope c of :math:`e^\delta`, see `Part`,
 
-    .. math:: g = \mathrm{gains} + \beta C, \qquad \mathrm{const} = \mathrm{consts} + \beta K
-              + \langle\mathrm{above}, \mathrm{hi}\rangle - \langle\mathrm{below}, \mathrm{lo}\rangle .
+    .. math:: g = \mathrm{gains} + \beta C, \qquad
+              \mathrm{const} = \mathrm{consts} + \beta K
+              + \langle\mathrm{above}, \mathrm{hi}\rangle
+              - \langle\mathrm{below}, \mathrm{lo}\rangle
+
+    with :math:`C_l = c_l`, :math:`C_s = -\sum c_l` and
+    :math:`K = \sum_l (e^{\mathrm{hi}_l} - 1 - c_l \mathrm{hi}_l)`.
     """
 
     gains: FloatArray
@@ -154,15 +159,16 @@ class Part:
 class Relaxation:
     """A part of the space within a cap: bounds of each difference, and lines and chords.
 
-    There are no lines without a ball, unless all challengers are on or off.
+    Without a ball there are no lines, and `has_lines` is false, unless all challengers are on or
+    off.
     """
 
     part: Part
     low: FloatArray
     high: FloatArray
-    lines: Lines | None
+    lines: Lines
     slopes: FloatArray
-    radius: float
+    has_lines: bool = True
 
 
 class LogOdds:
@@ -179,8 +185,8 @@ class LogOdds:
     distributions p, with :math:`f_j \ge \sum_T a_r u_r` for any set T of its neurons. On the right,
     :math:`e^{\delta_l}` is below its chord over what :math:`\delta_l` can be, a logarithm is below
     its tangents, :math:`\log S \le \log\kappa + S/\kappa - 1`, and each relu is below its chord
-    over what it can reach. So each p, T and :math:`\kappa` gives a half-space, and the nearest point
-    of all of them bounds the radius. With one opposing class and its neurons decided nothing is
+    over what it can reach. So each p, T and :math:`\kappa` gives a half-space, and the nearest
+    point of all of them bounds the radius. With one opposing class and its neurons decided nothing is
     lost. Constants are sums of what vanishes with the outputs, so that small ones lose no digits.
     """
 
@@ -232,7 +238,7 @@ class LogOdds:
             factor[bent] = high[bent] / (high - low)[bent]
             shift[bent] = -factor[bent] * low[bent]
         elif (bent & self.challengers).any():
-            return Relaxation(part, low, high, None, self._none, cap.radius)
+            return Relaxation(part, low, high, Lines(factor, shift), self._none, has_lines=False)
         lines = Lines(factor, shift)
         others = self.opposing[self.opposing != part.strongest]
         lo, hi, slopes = part.lo.copy(), part.hi.copy(), np.zeros(len(self.A))
@@ -252,7 +258,7 @@ class LogOdds:
             rate = np.where(width > 0, -np.expm1(-width) / np.where(width > 0, width, 1), 1.0)
             slopes[others] = np.exp(hi[others]) * rate
         tight = Part(part.strongest, part.signs, lo, hi)
-        return Relaxation(tight, low, high, lines, slopes, cap.radius)
+        return Relaxation(tight, low, high, lines, slopes)
 
     def half_spaces(
         self,
@@ -278,7 +284,6 @@ class LogOdds:
 
     def cut_half_spaces(self, cuts: Cuts, relaxation: Relaxation) -> HalfSpaces:
         """Return what cuts say in a part."""
-        assert relaxation.lines is not None
         part, c = relaxation.part, relaxation.slopes
         C = c.copy()
         C[part.strongest] -= c.sum()
@@ -309,7 +314,6 @@ class LogOdds:
     def cuts_at(self, v: FloatArray, relaxation: Relaxation) -> Cuts:
         """Return the cuts that are tight at a point: of the log-odds, and of each difference."""
         s, lines = relaxation.part.strongest, relaxation.lines
-        assert lines is not None
         others = self.opposing[self.opposing != s]
         u = self.z + self.V @ v
         f, most = self.A @ np.maximum(u, 0), self.A @ (lines.factor * u + lines.shift)
@@ -327,7 +331,7 @@ class LogOdds:
         return odds.and_also(self.difference_cuts(s, others, u > 0))
 
     def odds_cut(self, f: FloatArray, on: BoolArray) -> Cuts:
-        r"""Return the cut :math:`\log|Q| - \sum_P p_j f_j - H(p)`, p the softmax of outputs of P."""
+        r"""Return :math:`\log|Q| - H(p) - \sum_P p_j f_j` with p the softmax of the own outputs."""
         gains = np.zeros((1, len(self.A)))
         gains[0, self.own], divergence = _shares(f[self.own])
         sizes = abs(self.prior) + divergence + float(f[self.own].max())
@@ -356,11 +360,10 @@ class LogOdds:
             np.broadcast_to(on, (2 * len(others), len(on))),
         )
 
-    def inner_cut(self, f: FloatArray, on: BoolArray) -> tuple[FloatArray, float]:
-        r"""Return gains q and const with :math:`\mathrm{LSE}_Q \ge \log|Q| + \langle q, f\rangle` + const.
+    def tangent(self, f: FloatArray) -> tuple[FloatArray, float]:
+        r"""Return q and c with :math:`\mathrm{LSE}_Q \ge \log|Q| + c + \langle q, f\rangle`.
 
-        It is equal at outputs f, and where neurons stay on or off: the part of a turned decision that is
-        within it is convex.
+        Both sides are equal at the given outputs.
         """
         gains = np.zeros(len(self.A))
         gains[self.opposing], divergence = _shares(f[self.opposing])
@@ -373,7 +376,7 @@ def _log_mean_exp(f: FloatArray) -> float:
 
 
 def _shares(f: FloatArray) -> tuple[FloatArray, float]:
-    r"""Return the softmax p of outputs, and :math:`\log n - H(p)`, which is exact where it is small."""
+    r"""Return the softmax p of n outputs, and :math:`\log n - H(p)` without cancellation."""
     excess = np.expm1(f - _log_mean_exp(f))  # n p - 1
     divergence = float((xlog1py(1 + excess, excess) - excess).mean())
     return (1 + excess) / len(f), max(divergence, 0.0)

@@ -25,14 +25,15 @@ from featavg.robustness.exact.search import Budget, Found
 
 # How near the bound has to come to the best perturbation for the search to end.
 CLOSED = 1e-4
-# How often a node's bound is improved, and by which factor each time for another try.
-_ROUNDS = 3
-_WORTHWHILE = 1.02
-# So many times cuts are added to a node, or to the search for a better perturbation.
+# How often a node's bound is improved, and by which part of the gap each time for another try.
+_ROUNDS = 4
+_WORTHWHILE = 0.2
+# So many times cuts are added to a node, and so many are remembered for an opposing output.
 _CUT_ROUNDS = 12
+_MOST_CUTS = 48
 # In units of the radius: by how much a cut has to be violated to be added, and how far inside of
 # the turned decision a perturbation has to be.
-_VIOLATED = 1e-7
+_VIOLATED = 1e-6
 _INSIDE = 1e-9
 _STRETCH = 1 + 1e-6
 _AT_KINK = 1e-9
@@ -95,7 +96,8 @@ class OddsSearch:
             lower = max(lower, min(self._explore(budget), self._radius) * self._odds.unit)
             if self._radius > _TINY or budget.is_spent(self._visited):
                 return Found(lower, self._radius * self._odds.unit, self._best)
-            self._use_unit(_length(self._best))  # with digits for a radius as small as that
+            if self._best is not None:  # with digits for a radius as small as that
+                self._use_unit(_length(self._best))
 
     def _use_unit(self, unit: float) -> None:
         self._odds = LogOdds(self._problem, unit)
@@ -151,7 +153,7 @@ class OddsSearch:
         for s in odds.opposing:
             below = lo.copy()
             below[s] = 0
-            signs = np.zeros(len(odds.z), dtype=np.int8)
+            signs = np.zeros(len(odds.z), dtype=np.int64)
             if silence_turns:
                 yield Part(int(s), signs, below, hi)
                 continue
@@ -188,7 +190,8 @@ class OddsSearch:
                 answer.normal,
                 answer.distance,
             )
-            if np.isinf(self._radius) or answer.normal is None or answer.distance < plane * _WORTHWHILE:
+            gap, gain = self._radius - answer.distance, answer.distance - plane
+            if np.isinf(gap) or answer.normal is None or gain < _WORTHWHILE * gap:
                 break
             plane = answer.distance
             cap = Cap(self._radius, answer.normal, answer.distance)
@@ -199,11 +202,10 @@ class OddsSearch:
         """Return the nearest point of a relaxation; None if there is none, up to cuts."""
         odds, s = self._odds, relaxation.part.strongest
         signs = odds.sign_rows(relaxation.part.signs)
-        if relaxation.lines is None:
+        if not relaxation.has_lines:
             return Euclidean().nearest(signs, self._radius)
         if s not in self._cuts:
             self._cuts[s] = odds.cuts_at(np.zeros(odds.V.shape[1]), relaxation)
-        answer: NearestPoint | None = None
         best: NearestPoint | None = None
         for _ in range(_CUT_ROUNDS):
             spaces = odds.cut_half_spaces(self._cuts[s], relaxation)
@@ -224,10 +226,11 @@ class OddsSearch:
         return best
 
     def _add(self, s: int, more: Cuts) -> None:
+        """Remember cuts, and forget old ones but for the first."""
         cuts = self._cuts[s].and_also(more)
         first = 1 + 2 * (len(self._odds.opposing) - 1)
-        if len(cuts.beta) > 48:
-            recent = np.arange(len(cuts.beta) - 24, len(cuts.beta))
+        if len(cuts.beta) > _MOST_CUTS:
+            recent = np.arange(len(cuts.beta) - _MOST_CUTS // 2, len(cuts.beta))
             cuts = cuts.chosen(np.concatenate([np.arange(first), recent]))
         self._cuts[s] = cuts
 
@@ -235,9 +238,9 @@ class OddsSearch:
         """Yield two parts of a part, split where chords lose the most at its nearest point."""
         odds, part, relaxation = self._odds, node.part, node.relaxation
         s, c = part.strongest, relaxation.slopes
-        if relaxation.lines is None:
-            open_ = odds.challengers & (relaxation.low < 0) & (relaxation.high > 0)
-            yield from _by_sign(part, int(np.argmax(open_ * (1 + odds.A[s]))))
+        if not relaxation.has_lines:
+            undecided = odds.challengers & (relaxation.low < 0) & (relaxation.high > 0)
+            yield from _by_sign(part, int(np.argmax(undecided * (1 + odds.A[s]))))
             return
         u = odds.z + odds.V @ node.point
         relu = np.maximum(u, 0)
@@ -264,11 +267,11 @@ class OddsSearch:
         if neurons.max() >= lost.max():
             yield from _by_sign(part, int(neurons.argmax()))
             return
-        l = int(lost.argmax())
-        margin = min(_END * (part.hi[l] - part.lo[l]), 1.0)
-        middle = float(np.clip(delta[l], part.lo[l] + margin, part.hi[l] - margin))
+        weaker = int(lost.argmax())
+        below, above = part.lo[weaker], part.hi[weaker]
+        margin = min(_END * (above - below), 1.0)
         lo, hi = part.lo.copy(), part.hi.copy()
-        lo[l] = hi[l] = middle
+        lo[weaker] = hi[weaker] = np.clip(delta[weaker], below + margin, above - margin)
         yield replace(part, lo=lo)
         yield replace(part, hi=hi)
 
@@ -316,7 +319,7 @@ class OddsSearch:
             if signs is not None:
                 on |= (signs == 1) & (u > -_AT_KINK * odds.norms)
                 signs = None
-            q, const = odds.inner_cut(f, on)
+            q, const = odds.tangent(f)
             better = self._nearest_inside(v, q, const, on)
             if better is None or not self._offer(better):
                 return
@@ -327,16 +330,17 @@ class OddsSearch:
     def _nearest_inside(
         self, v: FloatArray, q: FloatArray, const: float, on: BoolArray
     ) -> FloatArray | None:
+        """Return the nearest point at which a tangent, with these neurons on, reaches LSE_P."""
         odds = self._odds
         lines = Lines(on.astype(np.float64), np.zeros(len(on)))
-        cuts: Cuts | None = None
+
+        def cut_at(point: FloatArray) -> Cuts:
+            u = odds.z + odds.V @ point
+            cut = odds.odds_cut(odds.A @ np.maximum(u, 0), u > 0)
+            return replace(cut, gains=cut.gains + q, consts=cut.consts + const)
+
+        cuts = cut_at(v)
         for _ in range(4 * _CUT_ROUNDS):
-            for point in (v, _STRETCH * v):
-                u = odds.z + odds.V @ point
-                cut = odds.odds_cut(odds.A @ np.maximum(u, 0), u > 0)
-                cut.gains[0] += q
-                cut.consts += const
-                cuts = cut if cuts is None else cuts.and_also(cut)
             spaces = odds.half_spaces(cuts.gains, cuts.consts, cuts.errors, cuts.masks, lines)
             rows = spaces.rows(self._radius)
             if rows is None:
@@ -349,6 +353,7 @@ class OddsSearch:
             v = answer.point
             if self._turns(v) and self._turns(_STRETCH * v):
                 return v
+            cuts = cuts.and_also(cut_at(v)).and_also(cut_at(_STRETCH * v))
         return None
 
     def _improve_silence(self) -> None:

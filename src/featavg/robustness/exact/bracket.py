@@ -12,19 +12,17 @@ from featavg.arrays import FloatArray
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness.attacks import check_points
-from featavg.robustness.exact.contest import Contest, PointProblem
-from featavg.robustness.exact.geometry import Euclidean
+from featavg.robustness.exact.odds_bound import log_odds_lower_bound
 from featavg.robustness.exact.odds_rows import OddsProblem
 from featavg.robustness.exact.odds_search import OddsSearch
-from featavg.robustness.exact.search import ContestSearch, Found
+from featavg.robustness.exact.search import Found
 from featavg.robustness.exact.tasks import Limits, search_all
 from featavg.robustness.minimal_norm import attack_all
-from featavg.robustness.odds_bound import log_odds_lower_bound
 from featavg.robustness.radii import Radii
 from featavg.robustness.view import AttackView
 
 # Where the bound in closed form leaves more than this, there is a search.
-_WIDE_GAP = 0.01
+_WIDE_GAP = 0.03
 _STARTS = 2
 _ATTACK_STEPS = 100
 
@@ -49,7 +47,10 @@ def probability_radii(
     best = attack_all(view, points, _ATTACK_STEPS, _STARTS)
     lower = log_odds_lower_bound(net, view, best.norm, best.u)
     wide = np.flatnonzero((best.norm > 0) & ~(lower >= (1 - _WIDE_GAP) * best.norm))
-    tasks = [_task(net, view, i, best.u[:, i] if np.isfinite(best.norm[i]) else None) for i in wide]
+    tasks = [
+        _task(net, view, i, best.u[:, i] if np.isfinite(best.norm[i]) else None)
+        for i in wide.tolist()
+    ]
     found = search_all(partial(_search, limits=limits), tasks, jobs, progress)
     for i, answer in zip(wide, found, strict=True):
         lower[i] = max(lower[i], answer.lower)
