@@ -13,7 +13,7 @@ from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness.attacks import check_points
 from featavg.robustness.exact.odds_bound import log_odds_lower_bound
-from featavg.robustness.exact.odds_rows import OddsProblem
+from featavg.robustness.exact.odds_parts import OddsProblem
 from featavg.robustness.exact.odds_search import OddsSearch
 from featavg.robustness.exact.search import Found
 from featavg.robustness.exact.tasks import Limits, search_all

@@ -9,18 +9,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.arrays import FloatArray, IntArray
 from featavg.robustness.exact.geometry import Cap, Euclidean
 from featavg.robustness.exact.nearest import NearestPoint, Rows
-from featavg.robustness.exact.odds_rows import (
-    NO_BOUND,
-    Cuts,
-    Lines,
-    LogOdds,
-    OddsProblem,
-    Part,
-    Relaxation,
-)
+from featavg.robustness.exact.odds_parts import NO_BOUND, Cuts, OddsProblem, Part, Relaxation
+from featavg.robustness.exact.odds_rows import LogOdds
+from featavg.robustness.exact.odds_turns import nearest_silence, nearest_turn
 from featavg.robustness.exact.search import Budget, Found
 
 # How near the bound has to come to the best perturbation for the search to end.
@@ -31,11 +25,8 @@ _WORTHWHILE = 0.2
 # So many times cuts are added to a node, and so many are remembered for an opposing output.
 _CUT_ROUNDS = 12
 _MOST_CUTS = 48
-# In units of the radius: by how much a cut has to be violated to be added, and how far inside of
-# the turned decision a perturbation has to be.
+# In units of the radius: by how much a cut has to be violated to be added, and what is at a kink.
 _VIOLATED = 1e-6
-_INSIDE = 1e-9
-_STRETCH = 1 + 1e-6
 _AT_KINK = 1e-9
 # A set that is thinner than this is rounding, and one with a margin is thicker than that.
 _DRAWN = 1e-12
@@ -315,72 +306,28 @@ class OddsSearch:
         odds = self._odds
         for _ in range(_CUT_ROUNDS):
             u = odds.z + odds.V @ v
-            f, on = odds.A @ np.maximum(u, 0), u > 0
+            on = u > 0
             if signs is not None:
                 on |= (signs == 1) & (u > -_AT_KINK * odds.norms)
                 signs = None
-            q, const = odds.tangent(f)
-            better = self._nearest_inside(v, q, const, on)
+            better = nearest_turn(odds, v, on, self._radius, self._problem.draw_turns)
             if better is None or not self._offer(better):
                 return
             if _length(better) > _length(v) * (1 - 1e-7) and _length(v) <= self._radius * 1.001:
                 return
             v = better
 
-    def _nearest_inside(
-        self, v: FloatArray, q: FloatArray, const: float, on: BoolArray
-    ) -> FloatArray | None:
-        """Return the nearest point at which a tangent, with these neurons on, reaches LSE_P."""
-        odds = self._odds
-        lines = Lines(on.astype(np.float64), np.zeros(len(on)))
-
-        def cut_at(point: FloatArray) -> Cuts:
-            u = odds.z + odds.V @ point
-            cut = odds.odds_cut(odds.A @ np.maximum(u, 0), u > 0)
-            return replace(cut, gains=cut.gains + q, consts=cut.consts + const)
-
-        cuts = cut_at(v)
-        for _ in range(4 * _CUT_ROUNDS):
-            spaces = odds.half_spaces(cuts.gains, cuts.consts, cuts.errors, cuts.masks, lines)
-            rows = spaces.rows(self._radius)
-            if rows is None:
-                return None
-            inside = np.minimum(rows.b, rows.b / _STRETCH) - _INSIDE
-            rows = Rows.of(rows.A, inside)
-            answer = Euclidean().nearest(rows, self._radius)
-            if answer.point is None:
-                return None
-            v = answer.point
-            if self._turns(v) and self._turns(_STRETCH * v):
-                return v
-            cuts = cuts.and_also(cut_at(v)).and_also(cut_at(_STRETCH * v))
-        return None
-
     def _improve_silence(self) -> None:
-        """Offer the nearest point at which all neurons are off, if that turns the decision."""
-        odds = self._odds
-        if not self._problem.draw_turns or len(odds.own) != len(odds.opposing):
+        """Take the nearest point at which all neurons are off, if that turns the decision."""
+        if not self._problem.draw_turns or len(self._odds.own) != len(self._odds.opposing):
             return
-        live = odds.norms > 0
-        if (odds.z[~live] > 0).any():
-            return
-        A, b = odds.V[live] / odds.norms[live, None], -odds.z[live] / odds.norms[live]
-        for inside in (np.minimum(b, b / _STRETCH) - _INSIDE, b):
-            v = Euclidean().nearest(Rows.of(A, inside), self._radius).point
-            if v is not None and _length(v) < self._radius:
-                self._best, self._radius = v * odds.unit, _length(v)
-                return
-
-    def _turns(self, v: FloatArray) -> bool:
-        """Return whether a perturbation turns the decision, by more than rounding."""
-        margin, rounding = self._odds.margin(v)
-        if margin > rounding:
-            return True
-        return self._problem.draw_turns and margin >= 0 and self._odds.is_silent(v)
+        v = nearest_silence(self._odds, self._radius)
+        if v is not None and _length(v) < self._radius:
+            self._best, self._radius = v * self._odds.unit, _length(v)
 
     def _offer(self, v: FloatArray) -> bool:
-        """Take a perturbation that turns the decision and is better than the best."""
-        if _length(v) >= self._radius or not self._turns(v):
+        """Take a perturbation that turns the decision if it is better than the best."""
+        if _length(v) >= self._radius:
             return False
         self._best, self._radius = v * self._odds.unit, _length(v)
         return True
