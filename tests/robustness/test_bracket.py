@@ -170,6 +170,16 @@ def test_decisions_that_never_turn_have_no_radius():
     assert np.isinf(radii.upper).all()
 
 
+def test_equal_outputs_of_both_sides_cancel():
+    """Classes 1 and 2 are the same, so 0 against 3 decides: their boundary is x1 = x2."""
+    net = fa.MultiClassNet([[1.0, 0.0], [2.0, 3.0], [2.0, 3.0], [0.0, 1.0]], 4, [0, 1])
+    radii = fa.exact_radii(net, [[3.0, 1.0], [1.0, 3.0]])
+    np.testing.assert_allclose(radii.upper, np.sqrt(2), rtol=1e-5)
+    np.testing.assert_allclose(radii.lower, np.sqrt(2), rtol=1e-3)
+    shared = fa.MultiClassNet([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], 3, [0])
+    assert np.isinf(fa.exact_radii(shared, [[1.0, 2.0]]).lower).all()
+
+
 @pytest.mark.slow
 def test_radii_of_a_decoupled_classifier_on_blobs_are_positive():
     x, clusters = make_blobs(120, centers=4, random_state=0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featavg.arrays import FloatArray
+from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness.attacks import check_points
@@ -47,8 +48,9 @@ def probability_radii(
     best = attack_all(view, points, _ATTACK_STEPS, _STARTS)
     lower = log_odds_lower_bound(net, view, best.norm, best.u)
     wide = np.flatnonzero((best.norm > 0) & ~(lower >= (1 - _WIDE_GAP) * best.norm))
+    kept = _without_equals(net)
     tasks = [
-        _task(net, view, i, best.u[:, i] if np.isfinite(best.norm[i]) else None)
+        _task(net, view, kept, i, best.u[:, i] if np.isfinite(best.norm[i]) else None)
         for i in wide.tolist()
     ]
     found = search_all(partial(_search, limits=limits), tasks, jobs, progress)
@@ -69,18 +71,39 @@ class _Task:
     incumbent: FloatArray | None
 
 
-def _task(net: TwoLayerNet, view: AttackView, i: int, incumbent: FloatArray | None) -> _Task:
+def _task(
+    net: TwoLayerNet, view: AttackView, kept: BoolArray, i: int, incumbent: FloatArray | None
+) -> _Task:
     odds = OddsProblem(
         weights=view.span.weights,
         z=view.z[:, i],
         z_sizes=view.z_sizes[:, i],
-        A=view.A,
-        own=net.output_signs == view.y[i],
+        A=view.A[kept],
+        own=(net.output_signs == view.y[i])[kept],
         draw_turns=bool(view.y[i] == 1),
         rounding=1e-15 * (net.dim + len(view.z) + 16),
     )
     return _Task(odds, incumbent)
 
 
+def _without_equals(net: TwoLayerNet) -> BoolArray:
+    """Return the outputs that are left when equal ones of the two sides cancel."""
+    signs, parameters = net.output_signs, np.column_stack([net.biases, net.weights])
+    neurons = []
+    for layer in net.second_layer:
+        rows = parameters[layer > 0]
+        rows = rows[rows.any(axis=1)]  # others are always silent
+        neurons.append(rows[np.lexsort(rows.T)])
+    kept = np.ones(len(signs), dtype=bool)
+    for j, k in itertools.product(np.flatnonzero(signs == 1), np.flatnonzero(signs == -1)):
+        if kept[j] and kept[k] and np.array_equal(neurons[j], neurons[k]):
+            kept[[j, k]] = False
+    return kept
+
+
 def _search(task: _Task, limits: Limits) -> Found:
+    if task.odds.own.all() and task.incumbent is None:  # no opposing output can make a difference
+        return Found(np.inf, np.inf, None)
+    if task.odds.own.all() or not task.odds.own.any():  # a draw but for rounding
+        return Found(0.0, np.inf, None)
     return OddsSearch(task.odds, task.incumbent).run(limits.budget())

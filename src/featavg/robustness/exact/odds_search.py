@@ -37,6 +37,7 @@ _END = 0.1
 _TIGHT = 1e-12
 # A radius smaller than this, in its unit, is looked at again with a smaller unit.
 _TINY = 1e-3
+_UNITS = 4
 
 
 @dataclass(order=True)
@@ -82,13 +83,15 @@ class OddsSearch:
             lower = self._explore(budget) * self._odds.unit
             if self._best is None:
                 return Found(lower, np.inf, None)
+            if self._radius == 0:  # silence at the point itself
+                return Found(0.0, 0.0, self._best)
             self._use_unit(_length(self._best))
-        while True:
+        for _ in range(_UNITS):
             lower = max(lower, min(self._explore(budget), self._radius) * self._odds.unit)
             if self._radius > _TINY or budget.is_spent(self._visited):
-                return Found(lower, self._radius * self._odds.unit, self._best)
-            if self._best is not None:  # with digits for a radius as small as that
-                self._use_unit(_length(self._best))
+                break
+            self._use_unit(_length(self._best))  # with digits for a radius as small as that
+        return Found(lower, _length(self._best), self._best)
 
     def _use_unit(self, unit: float) -> None:
         self._odds = LogOdds(self._problem, unit)
@@ -148,7 +151,7 @@ class OddsSearch:
             if silence_turns:
                 yield Part(int(s), signs, below, hi)
                 continue
-            for r in np.flatnonzero(problem.A[s] > 0):
+            for r in np.flatnonzero((problem.A[s] > 0) & ((odds.norms > 0) | (odds.z > 0))):
                 first = signs.copy()
                 first[r] = 1
                 yield Part(int(s), first, below, hi)
