@@ -13,7 +13,7 @@ from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.shallow import ShallowNet
-from featavg.robustness.bracket import probability_radii
+from featavg.robustness.exact.bracket import probability_radii
 from featavg.robustness.exact.checking import proved_bound
 from featavg.robustness.exact.contest import Decision
 from featavg.robustness.exact.proof import Proof
@@ -109,7 +109,10 @@ def exact_radii(
     )
     jobs = None if jobs is None else checks.count("jobs", jobs)
     size = as_norm(norm)
-    if isinstance(model, TwoLayerNet) and model.readout == "probability":
+    probability = isinstance(model, TwoLayerNet) and model.readout == "probability"
+    if probability and model.output_count == 2:  # the likelier class has the larger output
+        model, probability = model.with_readout("argmax"), False
+    if probability:
         if bounds is not None or target is not None or size.name != "l2":
             raise InputError(
                 "bounds, a target and norms other than 'l2' need the argmax readout; got "

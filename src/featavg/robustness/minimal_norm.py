@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,6 @@ from featavg.robustness.radii import Radii
 from featavg.robustness.view import AttackView
 
 _BISECTIONS = 40
-_RAYS = 32
 
 
 def minimal_norm(
@@ -250,22 +248,3 @@ def _first_of_each_kind(order: IntArray, kind: IntArray) -> IntArray:
     kinds = np.unique(kind[order[0]])
     first = np.stack([np.argmax(kind[order] == k, axis=1) for k in kinds], axis=1)
     return np.take_along_axis(order, np.sort(first, axis=1), axis=1)
-
-
-def start_from(
-    view: AttackView, best: Best, which: IntArray, points: Sequence[FloatArray | None]
-) -> None:
-    """Attack some of the points again, each from a given perturbation, and keep what is better."""
-    some = view.subset(which)
-    own = Best(best.norm[which].copy(), best.u[:, which].copy())
-    start = np.stack([np.zeros(len(best.u)) if p is None else p for p in points], axis=1)
-    for stretch in 1.2 ** np.arange(20):
-        own.offer(some, start * stretch)
-    rays = np.random.default_rng(0).standard_normal((_RAYS, len(best.u), 1))
-    lengths = _unit_length(some)
-    for ray in rays / np.linalg.norm(rays, axis=1, keepdims=True):
-        for factor in 2.0 ** np.arange(-1, 6):
-            own.offer(some, factor * lengths * ray)
-    _fmn(some, own, 100, np.where(np.isfinite(own.norm), own.u, start))
-    follow_boundary(some, own)
-    best.norm[which], best.u[:, which] = own.norm, own.u

@@ -1,142 +1,21 @@
-"""Certified bounds of the radius for the probability readout."""
+"""A bound of the radius for the probability readout in closed form, for many points at once."""
 
 from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import lambertw, wrightomega
 
 from featavg.arrays import FloatArray, IntArray
-from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
-from featavg.robustness.attacks import check_points
-from featavg.robustness.exact.contest import Contest, PointProblem
-from featavg.robustness.exact.geometry import Euclidean
-from featavg.robustness.exact.search import ContestSearch, Found
-from featavg.robustness.exact.tasks import Limits, search_all
-from featavg.robustness.minimal_norm import attack_all, start_from
-from featavg.robustness.radii import Radii
 from featavg.robustness.view import AttackView
 
-_SEGMENTS = 12  # pieces of the range of the strongest opposing class
-_MULTIPLIERS = 2.0 ** np.linspace(-4, 4, 33)
+_SEGMENTS = 24  # pieces of the range of the strongest opposing class
+_MULTIPLIERS = 2.0 ** np.linspace(-1, 1, 17)
 _POINTS_AT_ONCE = 256
 _ROUNDING = 1e-9
-
-
-# Where the bound of the log-odds leaves more than this, simpler searches are tried as well.
-_WIDE_GAP = 0.05
-_STARTS = 2
-_ATTACK_STEPS = 100
-_LARGEST_OUTPUT = 50.0
-
-
-def probability_radii(
-    net: TwoLayerNet,
-    x: ArrayLike,
-    y: ArrayLike | None,
-    limits: Limits,
-    jobs: int | None,
-    progress: bool,
-) -> Radii:
-    """Return certified bounds of the radius for the probability readout.
-
-    Where the log-odds bound is not near, searches of simpler contests give other bounds, and the
-    perturbations they end with are good places to start an attack from.
-    """
-    if net.activation.pieces != (0.0, 1.0):
-        raise InputError(f"the bracket needs a ReLU; got {net.activation!r}.")
-    points, labels = check_points(net, x, net.predict(x) if y is None else y)
-    view = AttackView.of(net, points, labels)
-    best = attack_all(view, points, _ATTACK_STEPS, _STARTS)
-    lower = log_odds_lower_bound(net, view, best.norm, best.u)
-    wide = np.flatnonzero((best.norm > 0) & ~(lower >= (1 - _WIDE_GAP) * best.norm))
-    if len(wide):
-        simpler = _SimplerContests(net, view)
-        tasks = [
-            *(simpler.argmax(i) for i in wide),
-            *(simpler.many_classes(i) for i in wide),
-            *(simpler.small_outputs(i, float(best.norm[i])) for i in wide),
-        ]
-        found = search_all(partial(_search, limits=limits), tasks, jobs, progress)
-        turning, many_classes, small_outputs = (
-            found[k * len(wide) : (k + 1) * len(wide)] for k in range(3)
-        )
-        for answers in (turning, small_outputs):
-            start_from(view, best, wide, [answer.point for answer in answers])
-        proved = log_odds_lower_bound(net, view, best.norm, best.u)
-        for answers in (many_classes, small_outputs):
-            proved[wide] = np.maximum(proved[wide], [answer.lower for answer in answers])
-        lower = np.maximum(proved, lower)
-    norms, perturbations = best.turning(view, points)
-    turns = (net.predict(points + perturbations) != labels) | np.isinf(norms)
-    return Radii(np.minimum(lower, best.norm), norms, perturbations, "l2", turns)
-
-
-def _search(problem: PointProblem, limits: Limits) -> Found:
-    return ContestSearch(problem, Euclidean()).run(limits.budget())
-
-
-class _SimplerContests:
-    """Contests of sums of ReLUs that say something about those of the log-odds."""
-
-    def __init__(self, net: TwoLayerNet, view: AttackView) -> None:
-        self._view, self._signs = view, net.output_signs
-        norms = np.linalg.norm(view.span.weights, axis=1)
-        self._norms = norms
-        self._rounding = 1e-15 * (net.dim + len(norms) + 16)
-
-    def argmax(self, i: int, lead: float = 0.0) -> PointProblem:
-        """Return the contests of the argmax: one for each opposing class."""
-        sign = int(self._view.y[i])
-        own, A = np.flatnonzero(self._signs == sign), self._view.A
-        contests = [
-            self._contest(A[l] - A[own], np.full(len(own), lead), sign)
-            for l in np.flatnonzero(self._signs == -sign)
-        ]
-        return self._problem(i, contests)
-
-    def many_classes(self, i: int) -> PointProblem:
-        """Return contests that bound the log-odds from below, tightly where outputs are large.
-
-        Where the log-odds turn, some opposing output plus the logarithm of their number is at
-        least every own output.
-        """
-        return self.argmax(i, float(np.log((self._signs == -self._view.y[i]).sum())))
-
-    def small_outputs(self, i: int, radius: float) -> PointProblem:
-        r"""Return a contest that bounds the log-odds from below, tightly where outputs are small.
-
-        For outputs from 0 to F, :math:`1 + f \le e^f \le 1 + s f` with :math:`s = (e^F - 1)/F`, so
-        where the log-odds turn, :math:`\sum_P f_j \le s \sum_Q f_l + |Q| - |P|`. F is what can be
-        reached within the radius that is known, but no more than 50: where some opposing output
-        is larger, the inequality holds all the more, no own output being above it by more than
-        log|Q|.
-        """
-        sign, A = int(self._view.y[i]), self._view.A
-        own, opposing = A[self._signs == sign], A[self._signs == -sign]
-        largest = _LARGEST_OUTPUT
-        if np.isfinite(radius):
-            reach = np.maximum(self._view.z[:, i] + radius * self._norms, 0)
-            largest = min(float((opposing @ reach).max()), largest)
-        factor = np.expm1(largest) / largest if largest > 0 else 1.0
-        gains = factor * opposing.sum(axis=0) - own.sum(axis=0)
-        lead = np.array([float(len(opposing) - len(own))])
-        return self._problem(i, [self._contest(gains[None], lead, sign)])
-
-    def _contest(self, gains: FloatArray, leads: FloatArray, sign: int) -> Contest:
-        slopes = np.zeros((len(leads), self._view.span.weights.shape[1]))
-        return Contest(gains, slopes, leads, np.abs(leads), np.full(len(leads), sign == -1))
-
-    def _problem(self, i: int, contests: list[Contest]) -> PointProblem:
-        z = self._view.z[:, i]
-        sizes = self._view.z_sizes[:, i]
-        weights = self._view.span.weights
-        return PointProblem(weights, z, sizes, tuple(contests), self._rounding)
 
 
 def log_odds_lower_bound(
