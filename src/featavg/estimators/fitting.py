@@ -30,8 +30,6 @@ _FEWEST_HELD_OUT = 10
 # Searches for the frontier stop early; what is proved until then is still a lower bound.
 _FRONTIER_NODES = 200
 _RADIUS_POINTS = 100
-# Exact searches need no attack to start from; the bound of the probability readout does.
-_FRONTIER_ATTACK = {"argmax": 0, "probability": 20}
 # Training stops when doubling the steps (two checkpoints) gains less than half a standard error of
 # accuracy, but not before the minimum number of steps, which is smaller if the accuracy is 1.
 _PATIENCE = 2
@@ -196,8 +194,7 @@ def _measure_path(
     for step, net in training_path(start.net, part, learning_rate=rate, steps=grid):
         head = start.with_net(net)
         heads.append(head)
-        limits = {"max_nodes": _FRONTIER_NODES, "attack_steps": _FRONTIER_ATTACK[head.readout]}
-        radii = head.lower_radii(check[some], right[some], **limits)
+        radii = head.lower_radii(check[some], right[some], max_nodes=_FRONTIER_NODES)
         accuracy = float((head.predict(check) == right).mean())
         rows.append((step, accuracy, float(np.median(radii / task.scaling.factor))))
         steps, accuracies, radius = (np.array(column) for column in zip(*rows, strict=True))
