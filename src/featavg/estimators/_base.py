@@ -22,7 +22,7 @@ from featavg.arrays import FloatArray, IntArray
 from featavg.errors import CertificationWarning, InputError
 from featavg.estimators.fitting import Plan, Task, fit_head
 from featavg.estimators.frontier import Frontier
-from featavg.estimators.heads import Head
+from featavg.estimators.heads import MAX_NODES, Head
 from featavg.estimators.plain_data import describe
 from featavg.estimators.scaling import Scaling
 from featavg.networks.shallow import ShallowNet
@@ -159,7 +159,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: ArrayLike | None = None,
         *,
         time_limit: float | None = None,
-        max_nodes: int = 10_000,
+        max_nodes: int = MAX_NODES,
         n_jobs: int | None = None,
     ) -> Radii:
         """Return bounds of the L2 radius of each point, in the units of X, and which are exact.

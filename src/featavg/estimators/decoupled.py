@@ -36,8 +36,8 @@ class DecoupledClassifier(HeadClassifier):
         larger one if that is more robust on held-out points, see
         `featavg.estimators.choice.choose_subclasses`.
     readout : {"argmax", "probability"}
-        Whether the subclass with the largest output decides (the radius is exact), or the sum of
-        the probabilities of the subclasses of each class (the radius is a lower bound).
+        Whether the subclass with the largest output decides (radii are exact), or the sum of the
+        probabilities of the subclasses of each class (radii have certified bounds).
     width : int
         h, the number of neurons for each subclass.
     max_subclasses : int

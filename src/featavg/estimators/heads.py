@@ -18,6 +18,9 @@ from featavg.networks.shallow import ShallowNet
 from featavg.robustness.exact.certify import exact_radii
 from featavg.robustness.radii import Radii
 
+MAX_NODES = 10_000
+"""When a search gives up on a point unless told otherwise; the bounds of its radius then differ."""
+
 
 @dataclass(frozen=True, eq=False)
 class Head:
@@ -116,9 +119,9 @@ class Head:
 
         They are exact for the argmax readout, unless a search reaches its limits, and certified
         brackets for the probability readout; 0 where the point is misclassified. `search` has
-        options of `featavg.exact_radii`; by default there is one process.
+        options of `featavg.exact_radii`; by default there are fewer nodes, and one process.
         """
-        options: dict[str, Any] = {"jobs": 1} | search
+        options: dict[str, Any] = {"max_nodes": MAX_NODES, "jobs": 1} | search
         if self.readout == "argmax":
             return exact_radii(self.to_shallow(), x, classes, **options)
         lower, upper = np.full(len(x), np.inf), np.full(len(x), np.inf)
