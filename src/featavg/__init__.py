@@ -32,23 +32,19 @@ from featavg.measures.alignment import (
 )
 from featavg.measures.kkt import KKTResidual, kkt_residual
 from featavg.measures.margins import MarginHistory, Rates, normalized_margin, smoothed_margin
-from featavg.networks import (
-    Activation,
-    BinaryNet,
+from featavg.networks.activation import Activation, LeakyReLU, ReLU, ReLUPower, Softplus
+from featavg.networks.binary import BinaryNet
+from featavg.networks.loss import (
     CoarseCrossEntropy,
     CrossEntropy,
     Exponential,
     Hinge,
-    LeakyReLU,
     Logistic,
     Loss,
-    MultiClassNet,
-    ReLU,
-    ReLUPower,
-    ShallowNet,
-    Softplus,
     Square,
 )
+from featavg.networks.multiclass import MultiClassNet
+from featavg.networks.shallow import ShallowNet
 from featavg.robustness import (
     L2,
     AttackResult,

@@ -1,4 +1,4 @@
-"""Types of arrays, and what is done with arrays everywhere."""
+"""Types of arrays, and functions of arrays that all modules use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BoolArray = NDArray[np.bool_]
 
 
 def frozen(array: Any) -> Any:
-    """Return an array that nobody can change: itself if it is read-only already, else a copy."""
+    """Return a read-only array: the array itself if it is one already, else a copy."""
     if not array.flags.writeable:
         return array
     copy = array.copy()

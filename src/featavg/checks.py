@@ -1,4 +1,4 @@
-"""Checks of what users hand in.
+"""Checks of input.
 
 Each check returns the value in the form the caller needs, or raises an `InputError` of one
 sentence: the rule, the reason where there is one, and the value.

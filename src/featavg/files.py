@@ -1,7 +1,8 @@
-"""Write files whole or not at all, and read files that may come from anywhere."""
+"""Write files whole or not at all, and read files that are not trusted."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -70,6 +71,11 @@ def parse_json(content: bytes, name: str) -> Any:
         return json.loads(content, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise DamagedError(f"{name} is not valid JSON") from error
+
+
+def json_hash(value: Any) -> str:
+    """Return the SHA-256 of plain data, the same whatever the order of its keys is."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def _refuse(constant: str) -> None:

@@ -66,7 +66,7 @@ class ProgressReporter(AbstractContextManager["ProgressReporter"]):
                 self._bar.stop()
 
     def advance(self, steps: int = 1) -> None:
-        """Say that `steps` more are done."""
+        """Report that `steps` more are done."""
         self._done += steps
         if not self._enabled:
             return
@@ -77,7 +77,7 @@ class ProgressReporter(AbstractContextManager["ProgressReporter"]):
             print(self._line(), file=sys.stderr, flush=True)
 
     def show(self, done: int, label: str) -> None:
-        """Say how much is done in all, and with what words."""
+        """Report how many steps are done in all, under another label."""
         self._label = label
         if self._enabled and self._bar is not None:
             self._bar.update(self._task, description=label)

@@ -33,7 +33,7 @@ def at_most(most: int, default: Any = MISSING) -> Any:
 def read_as(kind: type[T], name: str, data: Any) -> T:
     """Return plain data as an object of a dataclass, or refuse data that do not fit.
 
-    Fields with a default may be missing, and entries that are no fields are ignored.
+    Fields with a default may be missing, and other entries are ignored.
 
     Raises
     ------

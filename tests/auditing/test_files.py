@@ -178,3 +178,26 @@ def test_messages_list_the_last_columns_and_no_name_twice(tmp_path):
     np.save(tmp_path / "X.npy", np.ones((2, 2)))
     with pytest.raises(InputError, match=r"looked for y.npy, X_y.npy\."):
         read(tmp_path / "X.npy")
+
+
+def test_labels_that_are_not_needed(tmp_path):
+    x = np.arange(6.0).reshape(3, 2)
+    np.savez(tmp_path / "p.npz", X=x)
+    np.save(tmp_path / "p.npy", x)
+    (tmp_path / "p.csv").write_text("a,b\n0,1\n2,3\n4,5\n")
+    for name in ("p.npz", "p.npy", "p.csv"):
+        table = read(tmp_path / name, need_labels=False)
+        assert (table.x == x).all()
+        assert (table.y, table.label) == (None, "")
+        with pytest.raises(InputError, match="label must be"):
+            read(tmp_path / name)
+        with pytest.raises(InputError, match="label must be"):
+            read(tmp_path / name, label="z", need_labels=False)
+
+
+def test_labels_that_are_not_needed_are_read_all_the_same(tmp_path):
+    np.savez(tmp_path / "p.npz", X=np.eye(2), y=[0, 1])
+    assert read(tmp_path / "p.npz", need_labels=False).y.tolist() == [0, 1]
+    np.savez(tmp_path / "p.npz", X=np.eye(2), y=[0, 1], label=[1, 0])
+    with pytest.raises(InputError, match="more than one of"):
+        read(tmp_path / "p.npz", need_labels=False)

@@ -84,7 +84,7 @@ def test_what_cannot_be_a_sample_is_refused(measured, rng):
     sample = fa.Sample.from_points(x, cluster)
     with pytest.raises(InputError, match="cannot be drawn because these were measured"):
         sample.fresh(3, rng=rng)
-    with pytest.raises(InputError, match="cannot be drawn from a law that is not known"):
+    with pytest.raises(InputError, match="cannot be drawn because these were measured"):
         sample.law.sample(3, rng=rng)
 
 

@@ -11,7 +11,8 @@ from support import sweep_faults as faults
 def test_the_setting_is_that_of_the_figures():
     parameters = averaging.Parameters(**faults.FIXED)
     measured = averaging.measure(parameters, 3)
-    run, test = parameters.train_coarse(3)
+    train, test = parameters.draw(3)
+    run = parameters.train_coarse(train, 3)
     assert measured["index"] == fa.averaging_index(run.net, run.sample)
     radii = fa.exact_radii(run.net, test.x, test.y)
     # the search is exact from every start, up to rounding

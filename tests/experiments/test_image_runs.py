@@ -69,16 +69,16 @@ def test_figure3_from_files_to_conclusion(name, run):
 def test_an_interrupted_attack_goes_on_and_ends_with_the_same_numbers(after, run, monkeypatch):
     options = f"{TINY['figure3-mnist']} {ATTACK}"
     _, _, whole = run("figure3-mnist", options, "whole")
-    minimal_batch, calls = curves.minimal_batch, []
+    minimal_norms, calls = curves.minimal_norms, []
 
     def stopping(*arguments):
         calls.append(1)
         if len(calls) > after:
             raise KeyboardInterrupt
-        return minimal_batch(*arguments)
+        return minimal_norms(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(curves, "minimal_batch", stopping)
+        patched.setattr(curves, "minimal_norms", stopping)
         with pytest.raises((KeyboardInterrupt, SystemExit, ValueError)):
             run("figure3-mnist", options, "stopped")
     _, _, resumed = run("figure3-mnist", options, "stopped")

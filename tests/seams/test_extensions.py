@@ -19,6 +19,20 @@ class HeavyTailed(fa.MultiCluster):
 
 
 @dataclass(frozen=True)
+class Polygon(fa.Law):
+    """Clusters at the corners of a regular polygon, of which the first half is positive."""
+
+    clusters: int
+    dim: int
+    signal: float = 1.0
+    noise: float = 1.0
+
+    def center_directions(self):
+        angles = 2 * np.pi * np.arange(self.clusters) / self.clusters
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+@dataclass(frozen=True)
 class GELU(fa.Activation):
     """The Gaussian error linear unit."""
 
@@ -118,6 +132,19 @@ def test_a_new_law():
     net = start(train)
     run = fa.descend(net, train, learning_rate=0.05, steps=300)
     assert fa.clean_accuracy(run.net, test.x, test.y) > 0.95
+
+
+def test_a_new_arrangement_of_centres():
+    law, rng = Polygon(clusters=6, dim=400), np.random.default_rng(0)
+    for coordinates in ("ambient", "span"):
+        train = law.sample(60, rng=rng, coordinates=coordinates)
+        cosines = train.centers @ train.centers.T / law.dim
+        turns = 2 * np.pi * (np.arange(6)[:, None] - np.arange(6)) / 6
+        np.testing.assert_allclose(cosines, np.cos(turns), atol=1e-9)
+        np.testing.assert_array_equal(train.y, np.where(train.cluster < 3, 1, -1))
+        run = fa.descend(start(train), train, learning_rate=0.01, steps=300)
+        test = train.fresh(200, rng=rng)
+        assert fa.clean_accuracy(run.net, test.x, test.y) > 0.95
 
 
 @pytest.mark.parametrize("activation", [GELU(), Steep()], ids=repr)

@@ -29,7 +29,7 @@ def test_a_leaky_subclass_of_a_network_is_refused():
 
     with pytest.raises(TypeError, match="must not override hidden"):
 
-        class Other(fa.networks.TwoLayerNet):
+        class Other(fa.networks.base.TwoLayerNet):
             def hidden(self, Z):
                 return Z
 
@@ -96,7 +96,7 @@ def test_a_subclass_that_breaks_a_promise_is_refused(train):
             return np.ones_like(z)
 
     for activation, sentence in (
-        (Leaky(), "value must be linear with the slopes that pieces says"),
+        (Leaky(), "value must be linear with the slopes in pieces"),
         (Wrong(), "slope must be the derivative of value"),
         ("relu", "activation must be an Activation"),
     ):
@@ -110,7 +110,7 @@ def test_a_subclass_that_breaks_a_promise_is_refused(train):
     class Rotated(fa.SignDescent):
         rotation_equivariant = True
 
-    with pytest.raises(fa.InputError, match="says it is linear must be linear"):
+    with pytest.raises(fa.InputError, match="declared linear must be linear"):
         fa.descend(start(train), train, learning_rate=0.1, steps=1, rule=Signs())
     span = fa.MultiCluster(clusters=4, dim=600).sample(
         20, rng=np.random.default_rng(0), coordinates="span", reserve=6

@@ -162,7 +162,7 @@ def test_bad_input_is_refused(small_train, rng):
             fa.descend(net, small_train, **(good | changes))
     with pytest.raises(fa.InputError, match="same coordinates; got 3 and 40"):
         fa.descend(fa.BinaryNet(np.ones((2, 3))), small_train, **good)
-    with pytest.raises(fa.InputError, match="4 classes cannot learn the 5 clusters"):
+    with pytest.raises(fa.InputError, match="output for each cluster of the sample; got 4 and 5"):
         fa.descend(fa.MultiClassNet(np.ones((4, 40)), 4), small_train, **good)
 
 

@@ -31,5 +31,5 @@ def test_the_stable_rate_against_the_gram_matrix(measured, rng):
     net = fa.MultiClassNet(np.ones((2, 2)), 2)
     with pytest.raises(InputError, match="a point that is not zero"):
         fa.stable_learning_rate(net, nothing)
-    with pytest.raises(InputError, match="net must be a BinaryNet or a MultiClassNet"):
+    with pytest.raises(InputError, match="net must be a network, such as a BinaryNet; got 'net'"):
         fa.stable_learning_rate("net", nothing)

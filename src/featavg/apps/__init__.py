@@ -1,1 +1,1 @@
-"""What people start: the command line, the report, the playground."""
+"""The applications: command line, report, audit page and playground."""

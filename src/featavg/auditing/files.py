@@ -35,17 +35,24 @@ _LISTED = 10  # the maximum number of names in a message
 class Table:
     """The content of a file: the features, the labels, and the subclasses if there are any.
 
-    `notes` are sentences for the user about how the file was read.
+    `y` is an array, or None where labels are not needed and there are none. `notes` are sentences
+    for the user about how the file was read.
     """
 
     x: FloatArray
-    y: np.ndarray[Any, Any]
+    y: Any
     subclass: np.ndarray[Any, Any] | None
     label: str
     notes: tuple[str, ...] = ()
 
 
-def read(path: str | Path, *, label: str | None = None, subclass: str | None = None) -> Table:
+def read(
+    path: str | Path,
+    *,
+    label: str | None = None,
+    subclass: str | None = None,
+    need_labels: bool = True,
+) -> Table:
     """Read features and labels.
 
     ``.npz``: arrays X and y (or features/embeddings and labels/target), possibly subclass.
@@ -61,6 +68,8 @@ def read(path: str | Path, *, label: str | None = None, subclass: str | None = N
     label, subclass : str, optional
         The column, array or (for npy) file of the labels and of the subclasses; by default y,
         label, labels, target or class, and subclass.
+    need_labels : bool
+        Whether to refuse a file without labels.
     """
     path = Path(path)
     readers = {".npz": _npz, ".npy": _npy, ".csv": _csv, ".parquet": _parquet, ".pq": _parquet}
@@ -71,7 +80,7 @@ def read(path: str | Path, *, label: str | None = None, subclass: str | None = N
         raise InputError(f"FILE must be a file; got {path}.")
     _check_size(path.name, path.stat().st_size)
     try:
-        return reader(path, label, subclass)
+        return reader(path, label, subclass, need_labels)
     except InputError:
         raise
     except (ValueError, KeyError, EOFError, zipfile.BadZipFile, OSError) as error:
@@ -87,30 +96,34 @@ def _check_size(name: str, size: int) -> None:
         raise InputError(f"FILE must have at most {LARGEST >> 30} GB, unpacked; {name} has more.")
 
 
-def _npz(path: Path, label: str | None, subclass: str | None) -> Table:
+def _npz(path: Path, label: str | None, subclass: str | None, needed: bool) -> Table:
     with zipfile.ZipFile(path) as archive:
         _check_size(path.name, sum(item.file_size for item in archive.infolist()))
     with np.load(path, allow_pickle=False) as arrays:
         names = arrays.files
         matrix = _chosen("an array", None, _MATRICES, names)
-        own = _chosen("label", label, _LABELS, names)
+        own = _label(label, names, needed)
         finer = _optional("subclass", subclass, _SUBCLASSES, names)
-        x, y = (_without_objects(name, arrays.__getitem__, name) for name in (matrix, own))
-        z = None if finer is None else _without_objects(finer, arrays.__getitem__, finer)
-        return _table(x, y, z, own)
+        x, y, z = (
+            None if name is None else _without_objects(name, arrays.__getitem__, name)
+            for name in (matrix, own, finer)
+        )
+        return _table(x, y, z, own or "")
 
 
-def _npy(path: Path, label: str | None, subclass: str | None) -> Table:
+def _npy(path: Path, label: str | None, subclass: str | None, needed: bool) -> Table:
     name = path.stem
     paired = [f"y{name[1:]}.npy"] if name[:1] in "Xx" else []
     usual = dict.fromkeys([*paired, f"{name}_y.npy", "y.npy"])
     beside = [label] if label else list(usual)
     found = next((path.parent / other for other in beside if (path.parent / other).is_file()), None)
+    finer = None if subclass is None else _array(path.parent / subclass)
+    if (found is None or found == path) and label is None and not needed:
+        return _table(_array(path), None, finer, "")
     if found is None or found == path:
         raise InputError(
             f"label must be a file beside {path.name}; looked for {', '.join(beside)}."
         )
-    finer = None if subclass is None else _array(path.parent / subclass)
     return _table(_array(path), _array(found), finer, found.name)
 
 
@@ -132,7 +145,7 @@ def _without_objects(name: str, load: Callable[[Any], Any], source: Any) -> Any:
         ) from None
 
 
-def _csv(path: Path, label: str | None, subclass: str | None) -> Table:
+def _csv(path: Path, label: str | None, subclass: str | None, needed: bool) -> Table:
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.reader(file))
     if len(rows) < 2:
@@ -146,10 +159,11 @@ def _csv(path: Path, label: str | None, subclass: str | None) -> Table:
                 f"FILE must have {len(header)} values in each row; row {number} of {path.name} has "
                 f"{len(row)}."
             )
-    return _columns(header, zip(*body, strict=True), label, subclass, path.name, numbers)
+    own = _label(label, header, needed)
+    return _columns(header, zip(*body, strict=True), own, subclass, path.name, numbers)
 
 
-def _parquet(path: Path, label: str | None, subclass: str | None) -> Table:
+def _parquet(path: Path, label: str | None, subclass: str | None, needed: bool) -> Table:
     with optional_imports("Parquet"):
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -162,25 +176,28 @@ def _parquet(path: Path, label: str | None, subclass: str | None) -> Table:
         raise ValueError(error) from None
     values = (column.to_pylist() for column in table.columns)
     numbers = range(1, table.num_rows + 1)
-    return _columns(table.column_names, values, label, subclass, path.name, numbers)
+    own = _label(label, table.column_names, needed)
+    return _columns(table.column_names, values, own, subclass, path.name, numbers)
 
 
 def _columns(
     names: list[str],
     values: Iterable[Sequence[Any]],
-    label: str | None,
+    own: str | None,
     subclass: str | None,
     file: str,
     numbers: Sequence[int],
 ) -> Table:
-    """Return columns as a table; `numbers` are the numbers of the rows in the file."""
+    """Return columns as a table.
+
+    `own` is the column of labels, and `numbers` are the numbers of the rows in the file.
+    """
     name, times = Counter(names).most_common(1)[0] if names else ("", 0)
     if times > 1:
         raise InputError(
             f"FILE must have a different name for each column; {file} has {name!r} {times} times."
         )
     columns = dict(zip(names, values, strict=True))
-    own = _chosen("label", label, _LABELS, names)
     finer = _optional("subclass", subclass, _SUBCLASSES, names)
     left = [column for column in columns if column not in (own, finer)]
     rest = [column for column in left if not _is_index(column, columns[column])]
@@ -208,7 +225,7 @@ def _columns(
     )
     y, z = (None if column is None else np.asarray(columns[column]) for column in (own, finer))
     x = np.column_stack(features)
-    return _table(x, y, z, own, lambda point: f"in row {numbers[point]} of {file}", notes)
+    return _table(x, y, z, own or "", lambda point: f"in row {numbers[point]} of {file}", notes)
 
 
 def _is_index(name: str, values: Sequence[Any]) -> bool:
@@ -241,6 +258,13 @@ def _table(
     x = x.astype(np.float64 if x.dtype != np.float32 else np.float32)
     checks.finite("features", x)
     return Table(x, y, subclass, label, notes)
+
+
+def _label(given: str | None, names: list[str], needed: bool) -> str | None:
+    """Return the name of the labels; None where they are not needed and there are none."""
+    if not needed and given is None and not any(name.lower() in _LABELS for name in names):
+        return None
+    return _chosen("label", given, _LABELS, names)
 
 
 def _chosen(what: str, given: str | None, usual: tuple[str, ...], names: list[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from featavg.arrays import FloatArray, IntArray
-from featavg.measures.alignment import participation
+from featavg.measures.alignment import cosines, participation
 
 NOT_ORTHOGONAL, UNBALANCED, OVERLAPPING = 0.3, 3.0, 0.8
 """Thresholds: the minimum of non-orthogonality and imbalance, the maximum of overlap."""
@@ -40,12 +40,9 @@ class Geometry:
     def of(cls, x: FloatArray, labels: IntArray, class_of: IntArray) -> Geometry:
         """Return the geometry of centred points, given the subclass of each."""
         means = np.stack([x[labels == j].mean(axis=0) for j in range(len(class_of))])
-        return cls(
-            means.astype(np.float64),
-            cosines(means, means),
-            class_of,
-            np.bincount(labels, minlength=len(class_of)),
-        )
+        means = means.astype(np.float64)
+        sizes = np.bincount(labels, minlength=len(class_of))
+        return cls(means, cosines(means, means), class_of, sizes)
 
     @property
     def orthogonal_cosine(self) -> float:
@@ -90,14 +87,3 @@ class Geometry:
         )
         known = index[~np.isnan(index)]
         return float(known.mean()) if len(known) else float("nan")
-
-
-def cosines(rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """Return the cosines between two sets of vectors; 0 for zero vectors."""
-    a, b = (_unit(v.astype(np.float64)) for v in (rows, columns))
-    return a @ b.T
-
-
-def _unit(vectors: FloatArray) -> FloatArray:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.where(norms > 0, vectors / np.where(norms > 0, norms, 1), 0)

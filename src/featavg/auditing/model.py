@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray
-from featavg.auditing.geometry import Geometry, cosines
+from featavg.auditing.geometry import Geometry
 from featavg.errors import InputError, optional_imports
 from featavg.estimators.scaling import Scaling
 from featavg.estimators.subclasses import SubclassSearch, given_subclasses
+from featavg.measures.alignment import cosines
 
 if TYPE_CHECKING:
     from torch import nn

@@ -1,4 +1,4 @@
-"""Laws and samples: a law draws samples, and a sample knows the law it comes from."""
+"""Laws and samples: a law draws samples, and a sample refers to its law."""
 
 from __future__ import annotations
 
@@ -37,12 +37,15 @@ class Law(ABC):
         :math:`k` and :math:`d`.
     signal, noise : float
         :math:`\alpha` and :math:`\sigma`.
+    positive : int or sequence of int, optional
+        How many clusters are positive (the first ones), or which; the first half by default.
     """
 
     clusters: int
     dim: int
     signal: float
     noise: float
+    positive: int | Sequence[int] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -53,9 +56,9 @@ class Law(ABC):
             )
 
     @property
-    @abstractmethod
     def signs(self) -> IntArray:
         """The side of each cluster, +1 or -1, shape (clusters,)."""
+        return checks.signs_of_partition(self.positive, self.clusters)
 
     @property
     def positive_clusters(self) -> tuple[int, ...]:
@@ -246,11 +249,6 @@ class MeasuredLaw(Law):
         object.__setattr__(self, "positive", checks.partition(self.positive, clusters))
 
     @property
-    def signs(self) -> IntArray:
-        """The side of each cluster, +1 or -1, shape (clusters,)."""
-        return checks.signs_of_partition(self.positive, self.clusters)
-
-    @property
     def rotation_invariant(self) -> bool:
         """No: measured points have the orientation that they have."""
         return False
@@ -289,7 +287,7 @@ class Sample:
     noise_norms : array of shape (points,)
         :math:`\|\xi_i\|`, of the noise before it is scaled by :math:`\sigma`.
     frame : SpanFrame or None
-        What the coordinates stand for; None for ambient ones.
+        The meaning of the coordinates; None for ambient ones.
 
     Examples
     --------
@@ -422,8 +420,8 @@ class Sample:
     def gaussian(self, count: int, *, rng: np.random.Generator) -> FloatArray:
         """Draw `count` vectors of N(0, I) in the coordinates of this sample.
 
-        Random directions such as initial weights are drawn here, because only the sample knows
-        what its coordinates stand for.
+        Random directions such as initial weights are drawn here, because their law depends on the
+        coordinates of the sample.
         """
         size = count * self.x.shape[1] * self.x.itemsize
         checks.memory(f"{count} vectors of {self.x.shape[1]} coordinates", size)

@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 1024
 
 @dataclass(eq=False)
 class SpanFrame:
-    r"""What each coordinate stands for: the centres, the training noise, and vectors drawn later.
+    r"""The meaning of each coordinate: the centres, the training noise, and vectors drawn later.
 
     Paper: none, an extension.
 

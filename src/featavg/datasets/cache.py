@@ -61,12 +61,11 @@ def read_cached(dataset: Dataset) -> Bytes | None:
     return np.frombuffer(content, dtype=np.uint8)
 
 
-def write_cached(dataset: Dataset, canonical: Bytes) -> Path:
-    """Write the canonical form and return its path."""
+def write_cached(dataset: Dataset, canonical: Bytes) -> None:
+    """Write the canonical form."""
     path = cache_path(dataset)
     with explained_write_errors(path):
         write_atomically(path, canonical.data)
-    return path
 
 
 @contextmanager

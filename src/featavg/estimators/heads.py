@@ -60,7 +60,7 @@ class Head:
 
     @property
     def neuron_classes(self) -> IntArray:
-        """The class that each neuron speaks for, shape (neurons,)."""
+        """The class of each neuron, shape (neurons,)."""
         if self.net.has_one_output:
             return np.where(self.net.neuron_signs > 0, 1, 0)
         return self.class_of[self.net.second_layer.argmax(axis=0)]
@@ -153,7 +153,6 @@ class Head:
         if not one_neuron_a_group or self.readout != "argmax" or net.activation != ReLU():
             return self.radii(x, classes, **search).lower
         z = net.preactivations(x)
-        norms = np.linalg.norm(net.weights, axis=1)
         between = np.linalg.norm(net.weights[:, None] - net.weights[None], axis=2)
         radii = np.zeros(len(x))
         for c in np.unique(classes):
@@ -161,7 +160,7 @@ class Head:
             own, other = self.class_of == c, self.class_of != c
             ahead = z[own][:, None, at] - z[other][None][:, :, at]
             apart = _nonzero(between[np.ix_(own, other)])
-            to_silence = z[own][:, at] / _nonzero(norms[own])[:, None]
+            to_silence = z[own][:, at] / _nonzero(net.norms[own])[:, None]
             reach = np.minimum(ahead / apart[:, :, None], to_silence[:, None])
             radii[at] = np.maximum(reach.max(axis=0).min(axis=0), 0)
         return radii

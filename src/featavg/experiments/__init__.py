@@ -25,25 +25,14 @@ from featavg.lab.parameters import parameter
 from featavg.lab.runner import Run, run
 from featavg.lab.tables import Results, Table
 
+_IN_ORDER = (
+    *(figure1, figure2, figure2_embeddings, figure3, figure3_images, ablations, figure10),
+    *(averaging, ledger, theorem, scaling, margins, margin_mnist, minvidal, phase),
+)
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.id: experiment
-    for experiment in (
-        figure1.EXPERIMENT,
-        figure2.EXPERIMENT,
-        figure2_embeddings.EXPERIMENT,
-        figure3.EXPERIMENT,
-        *figure3_images.EXPERIMENTS,
-        *ablations.EXPERIMENTS,
-        figure10.EXPERIMENT,
-        averaging.EXPERIMENT,
-        ledger.EXPERIMENT,
-        theorem.EXPERIMENT,
-        scaling.EXPERIMENT,
-        margins.EXPERIMENT,
-        margin_mnist.EXPERIMENT,
-        minvidal.EXPERIMENT,
-        *phase.EXPERIMENTS,
-    )
+    for module in _IN_ORDER
+    for experiment in getattr(module, "EXPERIMENTS", None) or [module.EXPERIMENT]
 }
 """Every experiment by its id, in the order of the paper."""
 

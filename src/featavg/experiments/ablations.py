@@ -121,7 +121,8 @@ def _measure_one(
 ) -> tuple[FloatArray, dict[str, float]]:
     """Return the matrix of cosines at one value, and the numbers drawn from the network."""
     setting = parameters.settings[value]
-    run, test = setting.train_coarse(seed, dtype=parameters.ablation.dtype, progress=wanted())
+    train, test = setting.draw(seed, dtype=parameters.ablation.dtype)
+    run = setting.train_coarse(train, seed, progress=wanted())
     matrix = equivalent_alignment(run.net, run.sample).astype(np.float64)
     own = setting.own_side
     radii = exact_radii(run.net, test.x, test.y)
@@ -276,16 +277,14 @@ class Figure9Parameters(Parameters):
 
 
 def _declare(figure: int, title: str, parameters: Parameters, **quick: Any) -> Experiment:
-    return Experiment(
+    return Experiment.of_module(
+        __name__,
         id=f"figure{figure}",
         title=title,
         paper=f"Figure {figure}",
         parameters=parameters,
         quick=replace(parameters, dim=1536, test_samples=50, **quick),
-        measure=measure,
-        expects=expects,
-        table=table,
-        views=views,
+        in_reproduce=True,
     )
 
 

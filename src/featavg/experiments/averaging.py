@@ -42,7 +42,7 @@ DATA_FIELDS = (
 def measure(parameters: Parameters, seed: int) -> Measurements:
     """Train the 2-class network, from the same random streams as the figures do."""
     train, test = _drawn(tuple(getattr(parameters, name) for name in DATA_FIELDS), seed)
-    run = parameters.train_coarse_on(train, seed)
+    run = parameters.train_coarse(train, seed)
     net = run.net
     # the search is exact whatever the attack before it found
     radii = exact_radii(
@@ -105,16 +105,12 @@ def views(_: Parameters, results: Results) -> list[View]:
     ]
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of_module(
+    __name__,
     id="averaging",
     title="One network on coarse labels, at any setting: the unit of sweeps",
     paper="Section 6.1",
     parameters=Parameters(),
     quick=replace(Parameters(), dim=1000, samples=300, test_samples=20),
-    measure=measure,
-    expects=expects,
-    table=table,
-    views=views,
-    in_reproduce=False,
     data_fields=DATA_FIELDS,
 )

@@ -42,7 +42,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     """Train both networks and look around one point of each."""
     pair = parameters.train(seed)
     x, y = pair.test.x, pair.test.y
-    nets = {"coarse": pair.coarse.net, "fine": pair.fine_net.with_readout("argmax")}
+    nets = {"coarse": pair.coarse.net, "fine": pair.fine.net.with_readout("argmax")}
     towards_other = averaged_direction(pair.train)
     radii = {name: exact_radii(net, x, y) for name, net in nets.items()}
     chosen = int(np.argsort(radii["coarse"].upper)[len(y) // 2])
@@ -144,7 +144,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 def plot(parameters: Parameters, results: Results) -> Figure:
     """Draw the plane of the two directions for both networks, of the first seed, and the views.
 
-    The planes are only in this figure: a region, its boundary and a circle are no kind of view.
+    The planes are only in this figure: views have no regions, boundaries or circles.
     """
     (ways,) = views(parameters, results)
     with style():
@@ -187,15 +187,12 @@ def _plot_plane(
     axes.legend(loc="lower right", fontsize=8.5, frameon=True, framealpha=0.9)
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of_module(
+    __name__,
     id="figure1",
     title="Averaging leaves a short way out, the same for every point",
     paper="Figure 1",
     parameters=Parameters(),
     quick=replace(Parameters(), dim=1536, samples=500, test_samples=60),
-    measure=measure,
-    expects=expects,
-    table=table,
-    plot=plot,
-    views=views,
+    in_reproduce=True,
 )

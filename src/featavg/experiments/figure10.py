@@ -13,7 +13,8 @@ from featavg.experiments import embedded
 from featavg.lab.expectations import Expectation, at_least, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import parameter
-from featavg.lab.tables import Measurements, Results, Table, prefixed, tidy_rows
+from featavg.lab.tables import Measurements, Results, Table, prefixed
+from featavg.measures.alignment import cosines
 from featavg.plot import draw
 from featavg.plot.style import new_figure, style
 from featavg.plot.views import HeatMaps, Matrix, View
@@ -42,19 +43,19 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     measured: dict[str, object] = {}
     for name in _CENTERINGS:
         shift = data.train.mean(axis=0, dtype=np.float64) if name == "centred" else 0.0
-        cosines = _cosines(data.train[chosen] - shift)
-        means = np.stack(
-            [data.train[data.train_classes == j].mean(axis=0) for j in np.unique(classes)]
-        )
-        mean_cosines = _cosines(means - shift)
+        images = (data.train[chosen] - shift).astype(np.float64)
+        between = cosines(images, images)
+        means = [data.train[data.train_classes == j].mean(axis=0) for j in np.unique(classes)]
+        centers = (np.stack(means) - shift).astype(np.float64)
+        mean_cosines = cosines(centers, centers)
         different = ~np.eye(len(means), dtype=bool)
         numbers = {
-            "cosines": cosines.astype(np.float32),
-            "by_class": _by_class(cosines, classes, pairs),
+            "cosines": between.astype(np.float32),
+            "by_class": _by_class(between, classes, pairs),
             "means": mean_cosines,
-            "same": cosines[same & pairs].mean(),
-            "different": cosines[~same].mean(),
-            "gap": cosines[same & pairs].mean() - cosines[~same].mean(),
+            "same": between[same & pairs].mean(),
+            "different": between[~same].mean(),
+            "gap": between[same & pairs].mean() - between[~same].mean(),
             "means_mean": mean_cosines[different].mean(),
             "means_max": np.abs(mean_cosines[different]).max(),
         }
@@ -80,13 +81,9 @@ def expects(_: Parameters) -> list[Expectation]:
 
 def table(_: Parameters, results: Results) -> Table:
     """Return the mean cosine of the images of each two classes, and that of their means."""
-    rows = [
-        row
-        for name in _CENTERINGS
-        for row in tidy_rows(results[f"{name}_by_class"], results[f"{name}_means"], label=(name,))
-    ]
     columns = ("seed", "embeddings", "class", "other_class", "mean_cosine", "cosine_of_means")
-    return Table(columns, rows)
+    groups = {(n,): [results[f"{n}_{what}"] for what in ("by_class", "means")] for n in _CENTERINGS}
+    return Table.of_groups(columns, groups)
 
 
 def plot(parameters: Parameters, results: Results) -> Figure:
@@ -143,32 +140,21 @@ def _drawn(classes: IntArray, count: int, per_class: int, rng: np.random.Generat
     return np.concatenate(chosen)
 
 
-def _cosines(rows: FloatArray) -> FloatArray:
-    units = rows.astype(np.float64)
-    units /= np.linalg.norm(units, axis=1, keepdims=True)
-    return units @ units.T
-
-
-def _by_class(cosines: FloatArray, classes: IntArray, pairs: BoolArray) -> FloatArray:
+def _by_class(between: FloatArray, classes: IntArray, pairs: BoolArray) -> FloatArray:
     """Return the mean cosine of distinct images of each pair of classes."""
     members = (classes[:, None] == np.unique(classes)[None, :]).astype(np.float64)
     counts = members.T @ pairs @ members
-    means: FloatArray = (members.T @ np.where(pairs, cosines, 0) @ members) / counts
+    means: FloatArray = (members.T @ np.where(pairs, between, 0) @ members) / counts
     return means
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of_module(
+    __name__,
     id="figure10",
     title="Embeddings of CIFAR-10 images are more alike within a class than between classes",
     paper="Figure 10",
     parameters=Parameters(),
     quick=replace(Parameters(), size=128, samples=10_000),
-    measure=measure,
-    expects=expects,
-    table=table,
-    plot=plot,
-    views=views,
     seeds=3,
-    in_reproduce=False,
     data=embedded.DATA,
 )

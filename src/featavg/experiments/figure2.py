@@ -110,14 +110,12 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     ]
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of_module(
+    __name__,
     id="figure2-synthetic",
     title="Coarse labels teach the average of the features, fine labels each of them",
     paper="Figure 2 (a, b)",
     parameters=Parameters(),
     quick=replace(Parameters(), dim=1536, samples=500, test_samples=200),
-    measure=measure,
-    expects=expects,
-    table=table,
-    views=views,
+    in_reproduce=True,
 )

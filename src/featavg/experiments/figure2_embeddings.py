@@ -7,7 +7,7 @@ from typing import Literal, TypeVar, cast
 
 import numpy as np
 
-from featavg.arrays import FloatArray
+from featavg.arrays import FloatArray, unit_rows
 from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.experiments import embedded
@@ -16,6 +16,7 @@ from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import parameter
 from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
+from featavg.networks import reference
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
@@ -130,8 +131,7 @@ def _matrix_numbers(coarse: TwoLayerNet, fine: TwoLayerNet, train: Sample) -> Me
     highest_opposite = np.where(own, -np.inf, cosines).max(axis=0)
     nearest = equivalent_alignment(fine, features).argmax(axis=0)
     mu = features.centers
-    averages = [mu[signs == sign].sum(axis=0) for sign in (1, -1)]
-    raw = train.centers / np.linalg.norm(train.centers, axis=1, keepdims=True)
+    raw = unit_rows(train.centers)
     different = ~np.eye(CLASSES, dtype=bool)
     coarse_index, fine_index = (averaging_index(net, features) for net in (coarse, fine))
     return {
@@ -140,7 +140,7 @@ def _matrix_numbers(coarse: TwoLayerNet, fine: TwoLayerNet, train: Sample) -> Me
         "index_gap": coarse_index - fine_index,
         "coarse_raw_index": averaging_index(coarse, train),
         "fine_raw_index": averaging_index(fine, train),
-        "averaged_reference_index": averaging_index(BinaryNet(np.array(averages)), features),
+        "averaged_reference_index": averaging_index(reference.averaging(features), features),
         "decoupled_reference_index": averaging_index(
             MultiClassNet(mu, CLASSES, features.law.positive_clusters), features
         ),
@@ -245,7 +245,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     grid = np.linspace(0, limit, 100)
     names = {"coarse": "2-class head", "fine": f"{CLASSES}-class head, largest output"}
     lines = [
-        Line.over_seeds(label, grid, _share_above(results[f"{net}_radii"], grid), net)
+        Line.over_seeds(label, grid, (results[f"{net}_radii"] > grid[:, None, None]).mean(2).T, net)
         for net, label in names.items()
     ]
     return [
@@ -271,23 +271,13 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     ]
 
 
-def _share_above(radii: FloatArray, grid: FloatArray) -> FloatArray:
-    """Return the share of points, for each seed, whose radius is above each of a grid."""
-    share: FloatArray = (radii[:, None, :] > grid[None, :, None]).mean(axis=2)
-    return share
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of_module(
+    __name__,
     id="figure2-embeddings",
     title="Heads on frozen embeddings of CIFAR-10: coarse labels average, fine labels decouple",
     paper="Figure 2 (c, d)",
     parameters=Parameters(),
     quick=replace(Parameters(), size=128, samples=10_000, test_samples=2000, steps=800, points=500),
-    measure=measure,
-    expects=expects,
-    table=table,
-    views=views,
     seeds=3,
-    in_reproduce=False,
     data=embedded.DATA,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from featavg.errors import optional_imports
 from featavg.lab.expectations import Expectation, at_least, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
-from featavg.lab.tables import Measurements, Results, Table, prefixed, tidy_rows
+from featavg.lab.tables import Measurements, Results, Table, prefixed
 from featavg.paper import figure3_curve
 from featavg.plot.views import Curves, Line, Mark, Panel, View
 from featavg.progress import wanted
@@ -113,8 +114,8 @@ def _one_network(
 
     recipe = RECIPES[checks.choice("recipe", parameters.recipe, tuple(RECIPES))]
     positive = parameters.positive if classes == 10 else (0,)
-    count = len(data.train_images) if parameters.train_images is None else parameters.train_images
-    images, labels = data.train_images[:count], _labels(parameters, data.train_labels, classes)
+    images = data.train_images[: parameters.train_images]
+    labels = _labels(parameters, data.train_labels, classes)[: len(images)]
     name = (
         f"{parameters.dataset}-{parameters.split}-{classes}-{parameters.network}-"
         f"{parameters.width}-{recipe.fingerprint[:12]}-{len(images)}-{seed}"
@@ -122,7 +123,7 @@ def _one_network(
     trained = train(
         _network(parameters, seed, images.shape[1:], classes),
         images,
-        labels[:count],
+        labels,
         recipe,
         seed=seed,
         checkpoint=cache_folder("models") / f"{name}.pt",
@@ -242,12 +243,10 @@ def _standard_error(gains: FloatArray) -> float:
 
 def table(parameters: Parameters, results: Results) -> Table:
     """Return every curve of every seed."""
-    rows: list[tuple[object, ...]] = []
-    for net, classes in _NETS.items():
-        for name in _COMPARISONS:
-            curve, label = results[f"{net}_{name}"], (classes, name)
-            rows += tidy_rows(curve, label=label, axes=[parameters.grid.tolist()])
-    return Table(("seed", "classes", "attack", "radius", "robust_accuracy"), rows)
+    pairs = product(_NETS.items(), _COMPARISONS)
+    groups = {(k, name): [results[f"{net}_{name}"]] for (net, k), name in pairs}
+    columns = ("seed", "classes", "attack", "radius", "robust_accuracy")
+    return Table.of_groups(columns, groups, axes=[parameters.grid.tolist()])
 
 
 def views(parameters: Parameters, results: Results) -> list[View]:
@@ -292,20 +291,14 @@ def _experiment(name: str, paper: str, usual: Parameters, **quick: Any) -> Exper
     attacks = {"attack_images": 100, "pgd_steps": 20, "minimal_steps": 50}
     radii = {"radii": 11, "radius_step": 2 * usual.radius_step}
     quick |= {"recipe": f"{usual.recipe}-quick", **attacks, **radii}
-    return Experiment(
+    return Experiment.of_module(
+        __name__,
         id=name,
         title="Robust accuracy on images, by every attack objective and the worst",
         paper=paper,
         parameters=usual,
         quick=replace(usual, **quick),
-        measure=measure,
-        expects=expects,
-        table=table,
-        views=views,
-        conclude=conclude,
         seeds=1,
-        quick_seeds=1,
-        in_reproduce=False,
         data=usual.dataset,
     )
 

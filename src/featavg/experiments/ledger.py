@@ -13,10 +13,9 @@ from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.lab.setting import SyntheticSetting
 from featavg.lab.tables import Measurements, Results, Table, stacked
-from featavg.plot.views import ClaimRow, Claims, View
+from featavg.plot.views import HOLDS, NOT_STATED, VIOLATED, ClaimRow, Claims, View
 from featavg.progress import counted, wanted
 from featavg.theory import LEDGER, Claim, Evidence, Finding, ProofQuantities
-from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
 from featavg.theory.measurements import SMALL
 
 _CODES = {HOLDS: 1, VIOLATED: 0, NOT_STATED: -1}
@@ -206,14 +205,12 @@ def _row(entry: Entry) -> ClaimRow:
     )
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of_module(
+    __name__,
     id="ledger",
     title="Every measurable statement of the paper, checked",
     paper="All statements",
     parameters=Parameters(),
     quick=replace(Parameters(), times=10, test_samples=1000, radius_samples=20),
-    measure=measure,
-    expects=expects,
-    table=table,
-    views=views,
+    in_reproduce=True,
 )

@@ -126,8 +126,8 @@ def _longer_and_longer(parameters: Parameters, data: ImageData, seed: int) -> li
     from featavg.vision.models import SmallCNN
     from featavg.vision.training import train
 
-    count = len(data.train_images) if parameters.train_images is None else parameters.train_images
-    images, labels = data.train_images[:count], data.train_labels[:count]
+    images = data.train_images[: parameters.train_images]
+    labels, count = data.train_labels[: len(images)], len(images)
     rng = np.random.default_rng([seed, parameters.width])
     start = SmallCNN(width=parameters.width, homogeneous=True, rng=rng)
     name = f"margin-mnist-{parameters.width}-{parameters.recipe(1).fingerprint[:12]}-{count}-{seed}"
@@ -212,7 +212,7 @@ def conclude(parameters: Parameters, results: Results) -> str:
         f"From epoch {first} to {last} the training loss fell from 10^{start:.1f} to "
         f"10^{end:.1f}, the normalised margin became {growth:.2g} times as large, and the robust "
         f"accuracy, averaged over radii up to {parameters.grid[-1]:.3g}, changed by {gain:+.1f} "
-        "points (PGD on the own cross-entropy: what it finds is real, what it misses it misses)."
+        "points (PGD on the own cross-entropy, which gives upper bounds of the robust accuracy)."
     )
 
 
@@ -259,7 +259,8 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     ]
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of_module(
+    __name__,
     id="margin-mnist",
     title="Trained longer, the margin grows and the robustness hardly",
     paper="none; a table of the authors' talk, after Lyu and Li (2020)",
@@ -267,13 +268,6 @@ EXPERIMENT = Experiment(
     quick=Parameters(
         width=8, train_images=2000, epochs=400, networks=4, attack_images=200, pgd_steps=40
     ),
-    measure=measure,
-    expects=expects,
-    table=table,
-    views=views,
-    conclude=conclude,
     seeds=1,
-    quick_seeds=1,
-    in_reproduce=False,
     data="mnist",
 )

@@ -13,15 +13,15 @@ from featavg.errors import InputError
 from featavg.lab.expectations import Expectation, at_least, at_most, reported, within
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
-from featavg.lab.tables import Measurements, Results, Table, prefixed, stacked
-from featavg.lab.timelines import Series, table_over_time, through_training
+from featavg.lab.tables import Measurements, Results, Table, prefixed
+from featavg.lab.timelines import Series, over_time, table_over_time, through_training
 from featavg.measures.kkt import kkt_residual
 from featavg.measures.margins import MarginHistory
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.plot.views import Mark, View
-from featavg.progress import counted, wanted
+from featavg.progress import wanted
 from featavg.robustness import exact_radii
 from featavg.training.fast_forward import fast_forward
 from featavg.training.trajectory import Trajectory
@@ -164,27 +164,25 @@ def _follow(
     # closer together at first, when more happens
     share = np.linspace(0, 1, parameters.details) ** 2
     chosen = (history.fitted + share * (last - history.fitted)).round().astype(int)
-    rows = []
-    for i in counted(len(chosen), "KKT residuals and radii", enabled=wanted()):
-        index = int(chosen[i])
+
+    def at(index: int) -> Measurements:
         net = run.net_at(index)
         kkt = kkt_residual(net, run.sample, kink=parameters.kink)
-        rows.append(
-            {
-                "log10_time": float(history.log_times[index] / np.log(10)),
-                "log10_loss": float(history.log_loss[index] / np.log(10)),
-                "norm": float(history.norm[index]),
-                "normalized": float(history.normalized[index]),
-                "smoothed": float(history.smoothed[index]),
-                "pattern_margin": kkt.pattern_margin,
-                "gap": kkt.gap,
-                "stationarity": kkt.stationarity,
-                "complementarity": kkt.complementarity,
-                "free_gates": float(kkt.free),
-                "radius": float(np.median(exact_radii(net, test.x, test.y).upper)),
-            }
-        )
-    series = stacked(rows)
+        return {
+            "log10_time": float(history.log_times[index] / np.log(10)),
+            "log10_loss": float(history.log_loss[index] / np.log(10)),
+            "norm": float(history.norm[index]),
+            "normalized": float(history.normalized[index]),
+            "smoothed": float(history.smoothed[index]),
+            "pattern_margin": kkt.pattern_margin,
+            "gap": kkt.gap,
+            "stationarity": kkt.stationarity,
+            "complementarity": kkt.complementarity,
+            "free_gates": float(kkt.free),
+            "radius": float(np.median(exact_radii(net, test.x, test.y).upper)),
+        }
+
+    series = over_time(chosen.tolist(), "KKT residuals and radii", at)
     radius = series["radius"]
     return series | {
         "gap_ratio": float(series["gap"][-1] / series["gap"][0]),
@@ -250,17 +248,13 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     ]
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of_module(
+    __name__,
     id="margin-maximization",
     title="Margins keep growing, radii do not",
     paper="none, an extension; the margin maximisation of Lyu and Li (2020)",
     parameters=Parameters(),
     quick=replace(Parameters(), clusters=4, samples=200, times=150, details=6),
-    measure=measure,
-    expects=expects,
-    table=table,
-    views=views,
     seeds=2,
     quick_seeds=1,
-    in_reproduce=False,
 )

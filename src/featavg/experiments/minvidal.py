@@ -14,7 +14,7 @@ from featavg.data.multicluster import MultiCluster
 from featavg.lab.expectations import Expectation, at_least, at_most, reported, within
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
-from featavg.lab.tables import Measurements, Results, Table, prefixed, tidy_rows
+from featavg.lab.tables import Measurements, Results, Table, prefixed
 from featavg.lab.timelines import Series, over_time, through_training
 from featavg.measures.alignment import alignment, averaging_index_per_neuron, clean_accuracy
 from featavg.measures.distance import distance_to_averaging, distance_to_decoupled
@@ -115,7 +115,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         rate, shown = parameters.learning_rate, wanted()
         run = descend(net, train, learning_rate=rate, steps=steps, record=times, progress=shown)
         at = partial(_at, run, test, parameters.radius_samples)
-        followed = over_time(len(run.log_times), "distances and radii over time", at)
+        followed = over_time(range(1, len(run.log_times)), "distances and radii over time", at)
         found |= prefixed(f"p{power}", followed)
         found |= {f"p{power}_final_{key}": value[-1] for key, value in followed.items()}
         found[f"p{power}_cosines"] = _strongest(run.net, train)
@@ -136,6 +136,7 @@ def _at(run: Trajectory, test: Sample, radius_samples: int, index: int) -> dict[
         radii = minimal_norm(net, *points, steps=100, starts=2)
     per_neuron = averaging_index_per_neuron(net, sample)
     sizes = np.where(np.isnan(per_neuron), 0, _strengths(net))
+    imbalances = np.square(net.second_layer[0]) - np.square(net.norms)  # gradient flow keeps them
     return {
         "time": float(run.times[index]),
         "loss": float(run.loss[index]),
@@ -147,14 +148,8 @@ def _at(run: Trajectory, test: Sample, radius_samples: int, index: int) -> dict[
         "accuracy": clean_accuracy(net, test.x, test.y),
         "radius_lower": float(np.median(radii.lower)) * np.sqrt(sample.law.dim),
         "radius": float(np.median(radii.upper)) * np.sqrt(sample.law.dim),
-        "imbalance": _imbalance(net),
+        "imbalance": float(np.abs(imbalances).max() / np.square(net.norms).max()),
     }
-
-
-def _imbalance(net: TwoLayerNet) -> float:
-    """Return the largest |a² - ‖w‖²|, which gradient flow conserves, over the largest ‖w‖²."""
-    imbalances = np.square(net.second_layer[0]) - np.square(net.norms)
-    return float(np.abs(imbalances).max() / np.square(net.norms).max())
 
 
 def _strengths(net: TwoLayerNet) -> FloatArray:
@@ -209,11 +204,9 @@ def expects(parameters: Parameters) -> list[Expectation]:
 
 def table(_: Parameters, results: Results) -> Table:
     """Return every quantity at every recorded time."""
-    rows: list[tuple[object, ...]] = []
-    for power in POWERS:
-        columns = (results[f"p{power}_{name}"] for name in ("time", *_SERIES))
-        rows += tidy_rows(*columns, label=(power,), axes=())
-    return Table(("seed", "power", "time", *_SERIES), rows)
+    names = ("time", *_SERIES)
+    groups = {(power,): [results[f"p{power}_{name}"] for name in names] for power in POWERS}
+    return Table.of_groups(("seed", "power", *names), groups, axes=())
 
 
 def views(parameters: Parameters, results: Results) -> list[View]:
@@ -282,17 +275,13 @@ def _informative(results: Results) -> dict[str, FloatArray]:
 
 _SMALL = Parameters(clusters=4, dim=400, samples=80, width=10)
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of_module(
+    __name__,
     id="min-vidal",
     title="Both layers trained, polynomial activations: the conjecture of Min and Vidal",
     paper="Theorem 4.6",
     parameters=Parameters(),
     quick=replace(_SMALL, steps=2000, times=7, test_samples=200, radius_samples=20),
-    measure=measure,
-    expects=expects,
-    table=table,
-    views=views,
     seeds=3,
     quick_seeds=1,
-    in_reproduce=False,
 )

@@ -228,7 +228,7 @@ def _largest_curvature(parameters: Parameters) -> float:
 
 
 def _stable(parameters: Parameters, _: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return where η = 2/L, with L the curvature of the loss (see `rates`): a vertical line."""
+    """Return the vertical line η = 2/L, with L the curvature of `stable_learning_rate`."""
     rate = 2 * 2 * parameters.width / _largest_curvature(parameters)
     return np.full(2, rate), np.array([1e-12, 1e12])
 
@@ -250,17 +250,12 @@ def _every_cluster_seen(_: Parameters, k: FloatArray) -> tuple[FloatArray, Float
     return k, k * np.log(k)
 
 
-def _snr(noise: float) -> float:
-    return 1 / noise
-
-
 _RATE = Side("learning_rate", "learning rate η", 1e-5, 10, log=True)
 _INIT = Side(
     "weight_scale+bias_scale", "initial weights $\\sigma_w = \\sigma_b$", 1e-6, 0.1, log=True
 )
-_NOISE = Side(
-    "noise", "signal-to-noise ratio α/σ", 0.2, 5, log=True, shown=_snr, ticks=(0.2, 0.5, 1, 2, 5)
-)
+_SNR, _SNR_TICKS = "signal-to-noise ratio α/σ", (0.2, 0.5, 1.0, 2.0, 5.0)
+_NOISE = Side("noise", _SNR, 0.2, 5, log=True, shown=lambda s: 1 / s, ticks=_SNR_TICKS)
 # Beyond this, centres are so alike that the index of a single one is no longer near 0, see
 # `averaging_index_per_neuron`.
 _COSINE = Side("cosine", "cosine between centres", 0, 0.3)
@@ -323,21 +318,15 @@ class Imbalance(Parameters):
 
 
 def _phase(name: str, title: str, kind: type[Parameters], **quick: Any) -> SweepExperiment:
-    return SweepExperiment(
+    return SweepExperiment.of_module(
+        __name__,
         id=f"phase-{name}",
         title=title,
         paper="none, an extension of Figures 5 to 9",
         parameters=kind(),
         quick=replace(kind(), **{"grid": 20, "test_samples": 10, **quick}),
-        design=design,
-        collect=collect,
-        expects=expects,
-        table=table,
-        plot=plot,
-        conclude=conclude,
         seeds=3,
         quick_seeds=1,
-        in_reproduce=False,
     )
 
 

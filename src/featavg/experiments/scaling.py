@@ -11,7 +11,7 @@ from featavg.data.multicluster import MultiCluster
 from featavg.lab.expectations import Expectation, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
-from featavg.lab.tables import Measurements, Results, Table, tidy_rows
+from featavg.lab.tables import Measurements, Results, Table
 from featavg.networks.binary import BinaryNet
 from featavg.plot.views import DASHES, Curves, Line, Panel, View
 from featavg.progress import counted, wanted
@@ -59,7 +59,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         for name in _QUANTITIES:
             series = np.array([row[name] for row in rows])
             found[f"{sweep}_{name}"] = series
-            found[f"{sweep}_{name}_slope"] = np.array(_slope(found[f"{sweep}_values"], series))
+            found[f"{sweep}_{name}_slope"] = np.polyfit(np.log(values), np.log(series), 1)[0]
     return found
 
 
@@ -100,11 +100,6 @@ def _deviations(run: Trajectory) -> dict[str, float]:
     }
 
 
-def _slope(x: FloatArray, y: FloatArray) -> float:
-    """Return the slope of the fitted line on logarithmic axes."""
-    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
-
-
 def expects(_: Parameters) -> list[Expectation]:
     """Return the slopes; the paper says only that the quantities vanish with k."""
     rows = [
@@ -119,11 +114,9 @@ def expects(_: Parameters) -> list[Expectation]:
 
 def table(_: Parameters, results: Results) -> Table:
     """Return every quantity at every value."""
-    rows: list[tuple[object, ...]] = []
-    for sweep in _SWEEPS:
-        measured = (results[f"{sweep}_{name}"] for name in ("values", *_QUANTITIES))
-        rows += tidy_rows(*measured, label=(sweep,), axes=())
-    return Table(("seed", "varied", "value", *_QUANTITIES), rows)
+    names = ("values", *_QUANTITIES)
+    groups = {(sweep,): [results[f"{sweep}_{name}"] for name in names] for sweep in _SWEEPS}
+    return Table.of_groups(("seed", "varied", "value", *_QUANTITIES), groups, axes=())
 
 
 def views(parameters: Parameters, results: Results) -> list[View]:
@@ -142,17 +135,13 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     return shown
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of_module(
+    __name__,
     id="figure-scaling",
     title="How fast the o(1) of the theorems vanishes",
     paper="Theorems 4.5 and 4.6",
     parameters=Parameters(),
     quick=replace(Parameters(), samples=300, points=4, tolerance=0.05),
-    measure=measure,
-    expects=expects,
-    table=table,
-    views=views,
     seeds=3,
     quick_seeds=1,
-    in_reproduce=False,
 )

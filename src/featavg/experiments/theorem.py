@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 
 from featavg import checks
-from featavg.arrays import FloatArray
+from featavg.arrays import FloatArray, unit_rows
 from featavg.data.law import Sample
 from featavg.data.multicluster import MultiCluster
 from featavg.lab.expectations import Expectation, at_least, at_most, within
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
-from featavg.lab.setting import TrainedPair
+from featavg.lab.setting import Pair
 from featavg.lab.tables import Measurements, Results, Table, prefixed
 from featavg.lab.timelines import Series, over_time, table_over_time, through_training
 from featavg.measures.alignment import clean_accuracy
@@ -27,6 +27,7 @@ from featavg.progress import wanted
 from featavg.robustness import exact_radii
 from featavg.theory.evidence import ProofQuantities
 from featavg.training.fast_forward import fast_forward
+from featavg.training.trajectory import Trajectory
 
 # From this many points on, single precision: the Gram matrix is then the largest object by far.
 _SINGLE_PRECISION_FROM = 8000
@@ -133,7 +134,7 @@ class Parameters(CheckedParameters):
         return "float32" if self.samples >= _SINGLE_PRECISION_FROM else "float64"
 
 
-def train(parameters: Parameters, seed: int) -> TrainedPair:
+def train(parameters: Parameters, seed: int) -> Pair[Trajectory]:
     """Draw a sample and train both networks to their horizons."""
     data, coarse_rng, fine_rng, after = np.random.default_rng(seed).spawn(4)
     law = MultiCluster(clusters=parameters.clusters, dim=parameters.dim)
@@ -158,7 +159,7 @@ def train(parameters: Parameters, seed: int) -> TrainedPair:
         )
         for net, horizon in zip(nets, parameters.horizons, strict=True)
     )
-    return TrainedPair(sample, test, coarse, fine, after)
+    return Pair(sample, test, coarse, fine, after)
 
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
@@ -167,7 +168,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     found: dict[str, object] = {}
     for name, run in zip(_NETS, (pair.coarse, pair.fine), strict=True):
         at = partial(_at, ProofQuantities(run), pair.test, parameters.radius_samples)
-        followed = over_time(len(run.log_times), "exact radii over time", at)
+        followed = over_time(range(1, len(run.log_times)), "exact radii over time", at)
         found |= prefixed(name, followed)
         for key in ("ratio", "opposite_share", "active", "accuracy", "distance_share", "radius"):
             found[f"{name}_final_{key}"] = followed[key][-1]
@@ -186,7 +187,7 @@ def _at(
     # lambda · Σ mu_j / ||mu_j||² over the own centres of each neuron
     target = representative * (own @ sample.centers) / sample.law.dim
     deviation = np.linalg.norm(net.weights - target, axis=1).max() * np.sqrt(sample.law.dim)
-    averages = _unit(own @ sample.centers)
+    averages = unit_rows(own @ sample.centers)
     x, y = test.x[:radius_samples], test.y[:radius_samples]
     radii = exact_radii(net, x, y)
     return {
@@ -199,17 +200,12 @@ def _at(
         "bias": float(np.abs(net.biases).max()),
         "margin_spread": float(np.ptp(run.margins[index])),
         "active": float(run.active[index][quantities.own_points].mean()),
-        "cosine": float((_unit(net.weights) * averages).sum(axis=1).min()),
+        "cosine": float((unit_rows(net.weights) * averages).sum(axis=1).min()),
         "distance": float(deviation),
         "distance_share": float(deviation / representative) if representative > 0 else np.inf,
         "accuracy": clean_accuracy(net, test.x, test.y),
         "radius": float(np.median(radii.upper)),
     }
-
-
-def _unit(rows: FloatArray) -> FloatArray:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(norms > 0, norms, 1)
 
 
 def expects(parameters: Parameters) -> list[Expectation]:
@@ -274,17 +270,12 @@ def _derived(net: str, results: Results) -> dict[str, FloatArray]:
     }
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = Experiment.of_module(
+    __name__,
     id="theorem-regime",
     title="The theorems at their own hyper-parameters",
     paper="Theorems 4.5 and 4.7",
     parameters=Parameters(),
     quick=replace(Parameters(), samples_constant=0.5, times=8, test_samples=300, radius_samples=20),
-    measure=measure,
-    expects=expects,
-    table=table,
-    views=views,
     seeds=1,
-    quick_seeds=1,
-    in_reproduce=False,
 )

@@ -1,1 +1,1 @@
-"""What experiments are made of: declarations, runs, sweeps."""
+"""Experiments: their declarations, runs and sweeps."""

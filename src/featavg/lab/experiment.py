@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from featavg.array_files import Arrays
 from featavg.arrays import FloatArray
+from featavg.files import json_hash
 from featavg.lab.expectations import Expectation
 from featavg.lab.run_folder import RunFolder
 from featavg.lab.source import code_hash
@@ -104,18 +104,23 @@ class Experiment:
     views: Callable[[Any, Results], Sequence[View]] | None = None
     seeds: int = 5
     quick_seeds: int = 2
-    in_reproduce: bool = True
+    in_reproduce: bool = False
     data: str | None = None
     data_fields: tuple[str, ...] = ()
 
+    has_own_axes: ClassVar[bool] = False
+    """Whether it is a sweep itself, and so cannot be swept over."""
+
+    @classmethod
+    def of_module(cls, name: str, **declared: Any) -> Self:
+        """Return the experiment of a module: the functions in it that have the names of fields."""
+        own = vars(sys.modules[name])
+        names = [f.name for f in fields(cls) if f.init and callable(own.get(f.name))]
+        return cls(**{name: own[name] for name in names} | declared)
+
     def usual_seeds(self, quick: bool) -> int:
         """Return the number of seeds to run by default."""
-        return self.quick_seeds if quick else self.seeds
-
-    @property
-    def has_own_axes(self) -> bool:
-        """Whether it is a sweep itself, and so cannot be swept over."""
-        return False
+        return min(self.seeds, self.quick_seeds) if quick else self.seeds
 
     @property
     def source(self) -> str:
@@ -161,5 +166,4 @@ class Experiment:
 
 def run_key(description: Mapping[str, Any]) -> str:
     """Return the name of the folder of a run from what `Experiment.describe` says of it."""
-    text = json.dumps(description, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return json_hash(description)[:12]

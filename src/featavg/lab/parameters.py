@@ -24,8 +24,7 @@ def parameter(
     return field(default=default, metadata={"help": description, **rule})
 
 
-def plain_type(kind: Any) -> tuple[type, tuple[str, ...] | None]:
-    """Return the type of a parameter, int for `int | None`, and the options of a `Literal`."""
+def _plain_type(kind: Any) -> tuple[type, tuple[str, ...] | None]:
     if typing.get_origin(kind) is typing.Literal:
         return str, typing.get_args(kind)
     if isinstance(kind, types.UnionType):
@@ -34,9 +33,9 @@ def plain_type(kind: Any) -> tuple[type, tuple[str, ...] | None]:
 
 
 def plain_types(kind: Any) -> dict[str, tuple[type, tuple[str, ...] | None]]:
-    """Return the type and the options of every parameter of a dataclass."""
+    """Return the type of every parameter, int for `int | None`, and the options of a `Literal`."""
     hints = typing.get_type_hints(kind)
-    return {item.name: plain_type(hints[item.name]) for item in fields(kind)}
+    return {item.name: _plain_type(hints[item.name]) for item in fields(kind)}
 
 
 @dataclass(frozen=True, kw_only=True)

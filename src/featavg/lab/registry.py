@@ -55,7 +55,7 @@ def find(address: Any, *, name: str = "experiment", folder: Path | None = None) 
     folder : path, optional
         The folder that a relative path starts from; the current one by default.
     """
-    if file := _file(address):
+    if isinstance(address, str) and (file := _FILE.fullmatch(address)):
         return _in_file((folder or Path()) / Path(file["path"]).expanduser(), file["id"])
     known, broken = _loaded()
     if address not in known:
@@ -65,11 +65,6 @@ def find(address: Any, *, name: str = "experiment", folder: Path | None = None) 
             f"got {address!r}{because}."
         )
     return known[address]
-
-
-def _file(address: Any) -> re.Match[str] | None:
-    """Return the path and the id in the address of a file, or None if it is not one."""
-    return _FILE.fullmatch(address) if isinstance(address, str) else None
 
 
 def address(experiment: Experiment) -> str:

@@ -113,14 +113,12 @@ class RunFolder:
         writer.writerows(rows)
         write_atomically(self.path / name, buffer.getvalue().encode())
 
-    def save_figure(self, figure: Figure) -> list[Path]:
-        """Save a figure as PNG and SVG and return the two paths."""
+    def save_figure(self, figure: Figure) -> None:
+        """Save a figure as PNG and SVG."""
         from featavg.plot.style import rendered
 
-        paths = [self.path / f"figure.{kind}" for kind in ("png", "svg")]
-        for path in paths:
-            write_atomically(path, rendered(figure, path.suffix[1:]))
-        return paths
+        for kind in ("png", "svg"):
+            write_atomically(self.path / f"figure.{kind}", rendered(figure, kind))
 
     def _seed(self, seed: int, ending: str) -> Path:
         return self.path / "seeds" / f"{seed}.{ending}"

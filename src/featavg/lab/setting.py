@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from featavg.networks.multiclass import MultiClassNet
 from featavg.plot.views import Mark
 from featavg.training.descent import descend
 from featavg.training.trajectory import Trajectory
+
+Learner = TypeVar("Learner", TwoLayerNet, Trajectory)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +80,6 @@ class CoarseSetting(CheckedParameters):
         radii = zip(self.formulas, self.predicted, strict=True)
         return [Mark(f"{text} = {radius:.1f}", radius) for text, radius in radii if radius <= reach]
 
-    def train_coarse(
-        self, seed: int, *, dtype: str = "float64", progress: bool = False
-    ) -> tuple[Trajectory, Sample]:
-        """Train the 2-class network of a seed; return it and fresh points."""
-        train, test = self.draw(seed, dtype=dtype)
-        return self.train_coarse_on(train, seed, progress=progress), test
-
     def draw(self, seed: int, **sampling: Any) -> tuple[Sample, Sample]:
         """Return the training points and the fresh points of a seed.
 
@@ -94,11 +89,11 @@ class CoarseSetting(CheckedParameters):
         train = self.law.sample(self.samples, rng=data, **sampling)
         return train, train.fresh(self.test_samples, rng=data)
 
-    def train_coarse_on(self, train: Sample, seed: int, *, progress: bool = False) -> Trajectory:
+    def train_coarse(self, train: Sample, seed: int, *, progress: bool = False) -> Trajectory:
         """Train the 2-class network of a seed on points that were drawn already."""
         return self._descend(self._binary(train, _streams(seed)[1]), train, progress=progress)
 
-    def _binary(self, train: Sample, rng: np.random.Generator) -> BinaryNet:
+    def _binary(self, train: Sample, rng: np.random.Generator) -> TwoLayerNet:
         return BinaryNet.init(
             train,
             width=self.width,
@@ -157,7 +152,7 @@ class SyntheticSetting(CoarseSetting):
 
     def draw_networks(
         self, seed: int, *, fewest_coordinates: bool = False, dtype: str = "float64"
-    ) -> UntrainedPair:
+    ) -> Pair[TwoLayerNet]:
         """Draw a sample, fresh points and both networks.
 
         The data, both initialisations and all later draws have random streams of their own, so
@@ -173,18 +168,18 @@ class SyntheticSetting(CoarseSetting):
         train, test = self.draw(seed, **sampling)
         _, coarse, fine, after = _streams(seed)
         # in span coordinates the order counts: changing it would change saved numbers
-        multi = MultiClassNet.init(
+        multi: TwoLayerNet = MultiClassNet.init(
             train, width=self.fine_width, weight_scale=self.weight_scale, rng=fine
         )
-        return UntrainedPair(train, test, self._binary(train, coarse), multi, after)
+        return Pair(train, test, self._binary(train, coarse), multi, after)
 
-    def train(self, seed: int, record: int = 2) -> TrainedPair:
+    def train(self, seed: int, record: int = 2) -> Pair[Trajectory]:
         """Draw a sample and train both networks on it, recording `record` times of each."""
         drawn = self.draw_networks(seed)
         coarse, fine = (
             self._descend(net, drawn.train, record=record) for net in (drawn.coarse, drawn.fine)
         )
-        return TrainedPair(drawn.train, drawn.test, coarse, fine, drawn.rng)
+        return Pair(drawn.train, drawn.test, coarse, fine, drawn.rng)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,31 +221,17 @@ class MatrixSetting(SyntheticSetting):
 
 
 @dataclass(frozen=True, eq=False)
-class UntrainedPair:
-    """A sample, fresh points, the two networks before training, and a stream for later draws."""
+class Pair(Generic[Learner]):
+    """A sample, fresh points, two networks or their trajectories, and a stream for later draws.
+
+    `coarse` is trained on the sides of the points, `fine` on their clusters.
+    """
 
     train: Sample
     test: Sample
-    coarse: BinaryNet
-    fine: MultiClassNet
+    coarse: Learner
+    fine: Learner
     rng: np.random.Generator
-
-
-@dataclass(frozen=True, eq=False)
-class TrainedPair:
-    """A sample, fresh points, and the two networks trained on its coarse and its fine labels."""
-
-    train: Sample
-    test: Sample
-    coarse: Trajectory
-    fine: Trajectory
-    rng: np.random.Generator
-
-    @property
-    def fine_net(self) -> MultiClassNet:
-        """The network trained on fine labels."""
-        net = self.fine.net
-        return MultiClassNet(net.weights, self.train.law.clusters, self.train.law.positive_clusters)
 
 
 def _streams(seed: int) -> list[np.random.Generator]:

@@ -33,8 +33,8 @@ def package_hash() -> str:
 def code_hash(*definitions: Callable[..., Any]) -> str:
     """Return a hash of the import closure of the modules that define functions or classes.
 
-    Code that is in no file, such as that of an interactive session, has a random hash: nobody can
-    tell whether it is still the same.
+    Code that is in no file, such as that of an interactive session, has a random hash,
+    because a change of it cannot be noticed.
     """
     return module_hash(*{module_of(definition) for definition in definitions})
 

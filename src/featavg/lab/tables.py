@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,17 @@ class Table:
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
+
+    @classmethod
+    def of_groups(
+        cls,
+        columns: tuple[str, ...],
+        groups: Mapping[tuple[Any, ...], Iterable[FloatArray]],
+        axes: Sequence[Sequence[Any]] | None = None,
+    ) -> Table:
+        """Return the rows of several groups of arrays, by their labels; see `tidy_rows`."""
+        parts = (tidy_rows(*g, label=label, axes=axes) for label, g in groups.items())
+        return cls(columns, [row for part in parts for row in part])
 
 
 def prefixed(name: str, measurements: Measurements) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What networks do through training, as curves to scrub through."""
+"""Curves of quantities over the time of training."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from featavg.arrays import FloatArray
-from featavg.lab.tables import Measurements, Results, Table, stacked, tidy_rows
+from featavg.lab.tables import Measurements, Results, Table, stacked
 from featavg.plot.views import DASHES, Curves, Line, Mark, Panel
 from featavg.progress import counted, wanted
 
@@ -51,9 +51,9 @@ def through_training(
     series : sequence of Series
         The panels.
     x, x_scale : str
-        What time is, and its axis.
+        The label and the scale of the axis of time.
     title, note : str
-        What the view is called, and what to know of it.
+        The title of the view, and a note below it.
     """
     panels = []
     for panel in series:
@@ -69,11 +69,11 @@ def through_training(
 
 
 def over_time(
-    times: int, label: str, measure_at: Callable[[int], Measurements]
+    times: Sequence[int], label: str, measure_at: Callable[[int], Measurements]
 ) -> dict[str, FloatArray]:
-    """Return the measurements at every recorded time but the first, as series."""
-    later = counted(times - 1, label, enabled=wanted())
-    return stacked([measure_at(index + 1) for index in later])
+    """Return the measurements at the recorded times with these indices, as series."""
+    places = counted(len(times), label, enabled=wanted())
+    return stacked([measure_at(times[place]) for place in places])
 
 
 def table_over_time(results: Results, networks: Mapping[str, int]) -> Table:
@@ -81,8 +81,5 @@ def table_over_time(results: Results, networks: Mapping[str, int]) -> Table:
     first = f"{next(iter(networks))}_"
     series = [name for name, value in results.items() if value.ndim == 2]
     names = [name.removeprefix(first) for name in series if name.startswith(first)]
-    rows: list[tuple[object, ...]] = []
-    for network, classes in networks.items():
-        values = (results[f"{network}_{name}"] for name in names)
-        rows += tidy_rows(*values, label=(classes,), axes=())
-    return Table(("seed", "classes", *names), rows)
+    groups = {(k,): [results[f"{net}_{name}"] for name in names] for net, k in networks.items()}
+    return Table.of_groups(("seed", "classes", *names), groups, axes=())

@@ -1,1 +1,1 @@
-"""What a network has learned."""
+"""Measures of what a network has learned."""

@@ -26,7 +26,7 @@ def alignment(net: TwoLayerNet, centers: ArrayLike) -> FloatArray:
     array([[0.707, 0.   ],
            [0.707, 1.   ]])
     """
-    return _cosines(checks.matrix("centers", centers, columns=net.dim), net.weights)
+    return cosines(checks.matrix("centers", centers, columns=net.dim), net.weights)
 
 
 def equivalent_weights(net: TwoLayerNet, sample: Sample) -> FloatArray:
@@ -83,7 +83,7 @@ def equivalent_alignment(net: TwoLayerNet, sample: Sample) -> FloatArray:
            [0., 0., 1., 0.],
            [0., 0., 0., 1.]])
     """
-    return _cosines(sample.centers, equivalent_weights(net, sample))
+    return cosines(sample.centers, equivalent_weights(net, sample))
 
 
 def averaging_index_per_neuron(net: TwoLayerNet, sample: Sample) -> FloatArray:
@@ -114,9 +114,8 @@ def averaging_index_per_neuron(net: TwoLayerNet, sample: Sample) -> FloatArray:
     array([1.  , 0.  , 1.  , 0.47])
     """
     check_pair(net, sample)
-    cosines = alignment(net, sample.centers).astype(np.float64)
     own = sample.law.signs[:, None] == net.neuron_signs[None, :]
-    return participation(cosines, own)
+    return participation(alignment(net, sample.centers).astype(np.float64), own)
 
 
 def participation(cosines: FloatArray, own: BoolArray) -> FloatArray:
@@ -171,5 +170,6 @@ def clean_accuracy(net: TwoLayerNet, x: ArrayLike, y: ArrayLike) -> float:
     return float((predicted == checks.signs("y", y, length=len(predicted))).mean())
 
 
-def _cosines(centers: FloatArray, weights: FloatArray) -> FloatArray:
-    return unit_rows(centers) @ unit_rows(weights).T
+def cosines(rows: FloatArray, others: FloatArray) -> FloatArray:
+    """Return the cosines between two sets of vectors; 0 for vectors of zeros."""
+    return unit_rows(rows) @ unit_rows(others).T

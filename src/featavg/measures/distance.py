@@ -29,6 +29,7 @@ from featavg.errors import InputError
 from featavg.networks.activation import ReLU, ReLUPower
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
+from featavg.networks.reference import side_sums
 
 _ROUNDS = 4
 _WORTH_GOING_ON = 1e-3
@@ -61,14 +62,11 @@ class _Neurons:
 
     def values(self, x: FloatArray) -> FloatArray:
         """Return the function at points x, shape (span, points)."""
-        return (self.signs * self.sizes) @ np.maximum(self.directions @ x, 0) ** self.power
+        return (self.signs * self.sizes) @ ReLUPower(self.power).value(self.directions @ x)
 
     def gradient(self, x: FloatArray) -> FloatArray:
         """Return its gradients, shape (span, points)."""
-        z = self.directions @ x
-        slopes = (
-            (z >= 0) * 1.0 if self.power == 1 else self.power * np.maximum(z, 0) ** (self.power - 1)
-        )
+        slopes = ReLUPower(self.power).slope(self.directions @ x)
         return self.directions.T @ ((self.signs * self.sizes)[:, None] * slopes)
 
     def largest(self) -> float:
@@ -104,8 +102,7 @@ def distance_to_averaging(net: TwoLayerNet, sample: Sample) -> Distance:
     >>> bool(far.upper < 1e-9), round(distance_to_averaging(_one_by_one(train), train).lower, 3)
     (True, 0.471)
     """
-    averages = np.stack([sample.centers[sample.law.signs == s].sum(axis=0) for s in (1, -1)])
-    f, g = _in_span(net, averages, np.array([1, -1]), 1)
+    f, g = _in_span(net, side_sums(sample), np.array([1, -1]), 1)
     return _bracket(f, g, _averaging_bound(f, g) if f.power == 1 else np.inf)
 
 
@@ -154,7 +151,7 @@ def _in_span(
     own = _power(net)
     basis = np.linalg.qr(unit_rows(np.vstack([net.weights, weights]).astype(np.float64)).T)[0]
     outer = net.second_layer[0].astype(np.float64)
-    sizes = np.abs(outer) * np.linalg.norm(net.weights, axis=1)
+    sizes = np.abs(outer) * net.norms
     scale = sizes.max()
     if not scale > 0:
         raise InputError("the distance needs a network that is not zero everywhere.")

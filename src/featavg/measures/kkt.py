@@ -100,9 +100,9 @@ def kkt_residual(
 
     Where a pre-activation is 0 the ReLU has a kink, and any gate in [0, 1] gives an element of
     the subdifferential (of a leaky ReLU, any slope from its leak to 1). Neurons do slide along
-    the kinks at points they speak against, so there gates are variables: :math:`\mu = \lambda g`
-    with :math:`0 \le \mu \le \lambda`, which is the same convex problem. Gates of neurons that
-    speak for the point stay as they are, which can only make the result larger.
+    the kinks at points of other sides, so there gates are variables: :math:`\mu = \lambda g`
+    with :math:`0 \le \mu \le \lambda`, which is the same convex problem. Gates of neurons of
+    the own side of a point stay as they are, which can only make the result larger.
 
     Parameters
     ----------

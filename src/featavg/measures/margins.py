@@ -165,7 +165,8 @@ class MarginHistory:
 
         Only from `fitted` on: before, the theorem says nothing.
         """
-        return _largest_decrease(self.smoothed[self.fitted :])
+        values = self.smoothed[self.fitted :]
+        return float((1 - values[1:] / values[:-1]).max(initial=0))
 
     def rates(self, share: float = 0.5) -> Rates:
         r"""Fit the rates of loss and norm over the last `share` of log-time since the fit.
@@ -235,12 +236,6 @@ def _norm(net: TwoLayerNet) -> float:
     theta = np.concatenate(parameters).astype(np.float64)
     largest = float(np.abs(theta).max())
     return largest * float(np.linalg.norm(theta / largest)) if largest > 0 else 0.0
-
-
-def _largest_decrease(values: FloatArray) -> float:
-    if len(values) < 2:
-        return 0.0
-    return max(0.0, float((1 - values[1:] / values[:-1]).max()))
 
 
 def _line(x: FloatArray, y: FloatArray) -> tuple[float, float]:

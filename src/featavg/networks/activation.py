@@ -1,4 +1,4 @@
-"""Activations: what a neuron makes of its pre-activation."""
+"""Activations: the functions that neurons apply to their pre-activations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Activation(ABC):
-    r"""A function :math:`\varphi` of the pre-activation, with what methods may ask of it.
+    r"""A function :math:`\varphi` of the pre-activation, and the properties that methods rely on.
 
     Paper: the ReLU of Section 3.2; others are extensions. An activation of your own is a subclass
     with `value` and `slope`; the attributes below are promises, which are checked when a network is
@@ -33,8 +33,8 @@ class Activation(ABC):
     degree : int or None
         The p with :math:`\varphi(cz) = c^p \varphi(z)` for c > 0; None where there is none.
     normalized : bool
-        Whether a neuron with the weight w says :math:`\|w\|\,\varphi(z/\|w\|)`, which is
-        homogeneous of degree 1 in w whatever :math:`\varphi` is.
+        Whether the output of a neuron with the weight w is :math:`\|w\|\,\varphi(z/\|w\|)`, which
+        is homogeneous of degree 1 in w for every :math:`\varphi`.
     """
 
     pieces: tuple[float, float] | None = None
@@ -126,7 +126,7 @@ class ReLUPower(Activation):
 
     Paper: none, an extension. With `normalized` and a trained second layer it is the network of
     Min and Vidal, "Can implicit bias imply adversarial robustness?" (ICML 2024), whose conjecture
-    is Theorem 4.6: a neuron says :math:`\mathrm{relu}(z)^p / \|w\|^{p-1}`.
+    is Theorem 4.6: a neuron has the output :math:`\mathrm{relu}(z)^p / \|w\|^{p-1}`.
 
     Examples
     --------
@@ -207,7 +207,7 @@ ACTIVATIONS = {kind.__name__: kind for kind in (ReLU, LeakyReLU, ReLUPower, Soft
 def check_activation(activation: Activation) -> Activation:
     """Return an activation whose promises hold at some points; refuse another.
 
-    A subclass of `ReLU` that changes `value` and forgets `pieces` would else be taken for a ReLU.
+    A subclass of `ReLU` that changes `value` but not `pieces` would otherwise be taken for a ReLU.
     """
     if not isinstance(activation, Activation):
         raise InputError(f"activation must be an Activation; got {activation!r}.")
@@ -223,11 +223,11 @@ def check_activation(activation: Activation) -> Activation:
     elif activation.pieces is not None and not np.allclose(
         value, np.where(z < 0, activation.pieces[0], activation.pieces[1]) * z
     ):
-        broken = "value must be linear with the slopes that pieces says"
+        broken = "value must be linear with the slopes in pieces"
     elif activation.degree is not None and not np.allclose(
         activation.value(1.5 * z), 1.5**activation.degree * value
     ):
-        broken = "value must be homogeneous of the degree that it says"
+        broken = "value must be homogeneous of the stated degree"
     if broken:
         raise InputError(f"{broken}; got {activation!r}.")
     return activation

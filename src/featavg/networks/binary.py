@@ -36,10 +36,9 @@ class BinaryNet(TwoLayerNet):
     biases : array of shape (2m,), optional
         Zeros by default.
     second_layer : array of shape (neurons,), optional
-        What each neuron is multiplied by; its sign is the side that a neuron speaks for. 1/m and
-        -1/m by default.
+        The factor of each neuron, whose sign is the side of the neuron; 1/m and -1/m by default.
     activation : Activation
-        What a neuron makes of its pre-activation; the ReLU by default.
+        The function of the pre-activations; the ReLU by default.
     train_biases, train_second_layer : bool
         Whether training moves the biases (yes) and the second layer (no).
 

@@ -1,4 +1,4 @@
-"""Losses: what training lowers, as a function of the outputs and the labels."""
+"""Losses: the functions of outputs and labels that training minimises."""
 
 from __future__ import annotations
 
@@ -55,10 +55,7 @@ class Loss(ABC):
             return np.log(self.losses(outputs, targets))
 
     def log_pulls(self, outputs: FloatArray, targets: Any) -> FloatArray:
-        """Return the logarithm of how strongly each point pulls, shape (points,).
-
-        The largest absolute residual of the point.
-        """
+        """Return the logarithm of the pull of each point, its largest absolute residual."""
         with np.errstate(divide="ignore"):
             return np.log(np.abs(self.residuals(outputs, targets)).max(axis=0))
 
@@ -97,9 +94,7 @@ class _SoftMarginLoss(Loss):
         """Return q of each point, shape (points,)."""
         if len(outputs) == 1:
             return self.margins(outputs, targets)
-        ahead = _others(outputs - _pick(outputs, targets), targets)
-        largest = ahead.max(axis=0)
-        return -(largest + np.log(np.exp(ahead - largest).sum(axis=0)))
+        return -_log_sum_exp(_others(outputs - _pick(outputs, targets), targets))
 
     def directions(self, outputs: FloatArray, targets: Any) -> FloatArray:
         """Return the residuals divided by the pull of their point."""
@@ -167,7 +162,7 @@ class _LogisticLoss(_SoftMarginLoss):
         """Return the residuals divided by the pull of their point."""
         if self.smoothing:
             return Loss.directions(self, outputs, targets)
-        return self.margin_gradient(outputs, targets)
+        return super().directions(outputs, targets)
 
     def margin_of(self, log_loss: FloatArray) -> FloatArray:
         """Return the q whose loss has this logarithm: q = -log(exp(exp(log_loss)) - 1)."""
@@ -261,7 +256,7 @@ class Exponential(_SoftMarginLoss):
 
     def log_pulls(self, outputs: FloatArray, targets: IntArray) -> FloatArray:
         """Return -q."""
-        return -self.soft_margins(outputs, targets)
+        return self.log_losses(outputs, targets)
 
     def margin_of(self, log_loss: FloatArray) -> FloatArray:
         """Return minus the logarithm."""

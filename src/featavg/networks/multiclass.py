@@ -49,7 +49,7 @@ class MultiClassNet(TwoLayerNet):
         The paper's network has none, and that is the default; points of few coordinates, where a
         hyperplane through the origin separates little, need them.
     activation : Activation
-        What a neuron makes of its pre-activation; the ReLU by default.
+        The function of the pre-activations; the ReLU by default.
 
     Examples
     --------

@@ -31,7 +31,7 @@ def averaging(
     >>> round(averaging_index(averaging(train), train), 6)
     1.0
     """
-    return BinaryNet(_side_sums(sample), [positive_bias, negative_bias])
+    return BinaryNet(side_sums(sample), [positive_bias, negative_bias])
 
 
 def decoupled(sample: Sample, *, bias: float | None = None) -> BinaryNet:
@@ -81,12 +81,12 @@ def averaging_multiclass(sample: Sample) -> MultiClassNet:
     1.0
     """
     law = sample.law
-    positive, negative = _side_sums(sample)
+    positive, negative = side_sums(sample)
     own_side = np.where(law.signs[:, None] == 1, positive, negative)
     return MultiClassNet(sample.centers + own_side, law.clusters, law.positive_clusters)
 
 
-def _side_sums(sample: Sample) -> FloatArray:
+def side_sums(sample: Sample) -> FloatArray:
     """Return the sums of the positive and of the negative centres, shape (2, coordinates)."""
     signs = sample.law.signs
     return np.stack([sample.centers[signs == s].sum(axis=0) for s in (1, -1)])

@@ -150,8 +150,9 @@ def curves(axes: Axes, view: Curves, panel: Panel) -> None:
         "bbox_transform": axes.transAxes
         + ScaledTranslation(0, -0.5, axes.get_figure(root=True).dpi_scale_trans),  # type: ignore[union-attr]
     }
-    columns = _legend_columns(_columns(axes))
-    axes.legend(loc="upper center", fontsize=8.5, ncols=columns, **below)
+    if any(line.label for line in panel.lines):
+        columns = _legend_columns(_columns(axes))
+        axes.legend(loc="upper center", fontsize=8.5, ncols=columns, **below)
 
 
 def claims(axes: Axes, rows: Sequence[ClaimRow], *, height: int | None = None) -> None:

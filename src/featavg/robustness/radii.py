@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from featavg.arrays import BoolArray, FloatArray
+from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.errors import InputError
 
 # Bounds that differ by less than this, relative to the radius, count as one.
 EXACT = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """What a check of radii has found, without searching.
+
+    Attributes
+    ----------
+    turned : array of shape (points,)
+        Where the perturbation turns the decision in rational arithmetic, or none is claimed to.
+    proved : array of shape (points,)
+        The radius within which the stored proof shows that nothing turns the decision.
+    refuted : array
+        The numbers of the points of which something is claimed that was not confirmed.
+    """
+
+    turned: BoolArray
+    proved: FloatArray
+    refuted: IntArray
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything was confirmed."""
+        return not len(self.refuted)
+
+
+class Certificate(ABC):
+    """What it takes to check radii."""
+
+    @abstractmethod
+    def check(self, radii: Radii, model: Any, X: ArrayLike) -> tuple[BoolArray, FloatArray]:
+        """Return where perturbations turn the decision, and the bounds that are proved."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +72,8 @@ class Radii:
     turns : array of shape (points,)
         Where the perturbation was seen to turn the decision, or needs not to. It cannot where the
         turned decision has no interior, such as the one silent point of a network without biases.
+    certificate : Certificate or None
+        What `verify` checks.
     """
 
     lower: FloatArray
@@ -43,6 +81,35 @@ class Radii:
     perturbations: FloatArray
     norm: str
     turns: BoolArray
+    certificate: Certificate | None = None
+
+    def verify(self, model: Any, X: ArrayLike) -> Verification:
+        """Check every claim again: perturbations in rational arithmetic, bounds by their proofs.
+
+        Nothing is searched and no solver is trusted: the proofs are multipliers, whose
+        inequalities are added up with rounding allowed for.
+
+        Parameters
+        ----------
+        model, X
+            What the radii were computed for.
+
+        Examples
+        --------
+        >>> from featavg import BinaryNet, exact_radii
+        >>> net = BinaryNet(weights=[[1.0, 0.0], [0.0, 1.0]])
+        >>> exact_radii(net, [[3.0, 1.0]]).verify(net, [[3.0, 1.0]]).holds
+        True
+        """
+        if self.certificate is None:
+            raise InputError(
+                "these radii have no proofs to check: they were computed by an attack, for the "
+                "probability readout, or with certificates=False."
+            )
+        turned, proved = self.certificate.check(self, model, X)
+        proved_all = (proved >= self.lower * (1 - 1e-9)) | (self.lower == 0)
+        refuted = np.flatnonzero(~proved_all | (self.turns & ~turned))
+        return Verification(turned, proved, refuted)
 
     @property
     def exact(self) -> BoolArray:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featavg.plot.views import HOLDS as HOLDS
-from featavg.plot.views import NOT_STATED as NOT_STATED
-from featavg.plot.views import VIOLATED as VIOLATED
+from featavg.plot.views import HOLDS, NOT_STATED, VIOLATED
 
 if TYPE_CHECKING:
     from featavg.theory.evidence import Evidence

@@ -72,11 +72,6 @@ class ProofQuantities:
         """The number of neurons for each label: m of the 2-class, h of the k-class network."""
         return int(self.own_centers[:, 0].sum())
 
-    @property
-    def log_steps(self) -> FloatArray:
-        """The logarithms of the recorded steps t."""
-        return self.run.log_steps
-
     @cached_property
     def feature(self) -> FloatArray:
         r"""The coefficients :math:`\lambda_{r,j}`, shape (times, neurons, clusters)."""

@@ -64,7 +64,7 @@ def pulls_by_margins_of_classes(e: Evidence, quantities: ProofQuantities) -> Fin
 
 def in_window(quantities: ProofQuantities, start: float, k: int) -> Finding:
     """Check start <= T <= exp(√k) as logarithms."""
-    last = float(quantities.log_steps[-1])
+    last = float(quantities.run.log_steps[-1])
     where = f"ln T = {last:.3g}; the window is {np.log(start):.3g} to {np.sqrt(k):.3g}"
     empty = ", empty" if np.log(start) > np.sqrt(k) else ""
     low = at_least(np.exp(last - np.log(start)), 1 - 1e-9, where + empty)
@@ -110,7 +110,7 @@ def decomposition(e: Evidence, quantities: ProofQuantities) -> Finding:
 def updates(e: Evidence, quantities: ProofQuantities) -> Finding:
     """Compare one step of gradient descent from some recorded times with the update equations."""
     sample, law = quantities.sample, quantities.sample.law
-    last = len(quantities.log_steps) - 1
+    last = len(quantities.run.log_steps) - 1
     findings = []
     for t in sorted({0, (last + 1) // 2, last}):
         net, Z = quantities.run.net_at(t), quantities.preactivations[t]
@@ -158,7 +158,7 @@ def _largest(values: FloatArray) -> float:
 
 def growth_of_noise(e: Evidence, quantities: ProofQuantities) -> Finding:
     """Check that (k/2n) ln(ηt) <= own σ <= (2k/n) ln(t+1)."""
-    steps = quantities.log_steps[1:, None]
+    steps = quantities.run.log_steps[1:, None]
     own = quantities.own_noise[1:]
     return both(
         at_least(own, e.k / (2 * e.n) * (steps + np.log(e.eta))),
@@ -211,7 +211,7 @@ def _own_noise_range(quantities: ProofQuantities) -> tuple[FloatArray, FloatArra
 
 def growth_of_features(e: Evidence, quantities: ProofQuantities) -> Finding:
     """Check that ln(ηT)/4 <= own λ <= 4 ln(T+1) at the end."""
-    own, last = quantities.own_feature[-1], quantities.log_steps[-1]
+    own, last = quantities.own_feature[-1], quantities.run.log_steps[-1]
     return both(at_least(own, (last + np.log(e.eta)) / 4), at_most(own, 4 * np.logaddexp(last, 0)))
 
 

@@ -56,7 +56,7 @@ def descend(
     Parameters
     ----------
     net : BinaryNet or MultiClassNet
-        Where to start.
+        The initial network.
     sample : Sample
         The training points.
     learning_rate : float
@@ -64,10 +64,10 @@ def descend(
     steps : int
         :math:`T`.
     rule : Rule, optional
-        How a gradient becomes a step; `GradientDescent` by default.
+        The rule that turns gradients into updates; `GradientDescent` by default.
     loss : Loss, optional
-        What is lowered; the network's own by default: `Logistic` on the labels y, or `CrossEntropy`
-        on the clusters.
+        The loss to minimise; by default `Logistic` on the labels y for one output, `CrossEntropy`
+        on the clusters for many.
     rng : numpy.random.Generator, optional
         For rules with mini-batches.
     record : int or sequence of int
@@ -133,13 +133,13 @@ def descent_steps(
 ) -> Iterator[FloatArray]:
     """Yield the outputs after 0, 1, ..., `steps` steps; a step is taken when it is asked for.
 
-    Paper: equation (1). `state` is what moves: look at it between two steps, or stop anywhere.
+    Paper: equation (1). `state` is updated in place and can be read between two steps.
     """
     rule = rule or GradientDescent()
     loss = state.net.default_loss if loss is None else loss
     targets = loss.targets(state.net.output_count, state.sample)
     batches = _batches(rule.batch, len(state.sample), rng)
-    kept = rule.init(state.parameters)
+    rule_state = rule.init(state.parameters)
     for step in range(steps + 1):
         with np.errstate(over="ignore", invalid="ignore"):  # found below, with a better message
             outputs = state.outputs()
@@ -161,7 +161,9 @@ def descent_steps(
                 there = state.moved(ahead)
                 residuals = loss.residuals(there.outputs()[:, batch], wanted)
                 gradients = there.gradients(residuals, batch)
-            updates, kept = rule.update(gradients, kept, state.parameters, learning_rate)
+            updates, rule_state = rule.update(
+                gradients, rule_state, state.parameters, learning_rate
+            )
             state.apply(updates)
 
 

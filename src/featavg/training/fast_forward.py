@@ -56,7 +56,7 @@ def fast_forward(
     Parameters
     ----------
     net : BinaryNet or MultiClassNet
-        Where to start; with a piecewise linear activation and a fixed second layer.
+        The initial network, with a piecewise linear activation and a fixed second layer.
     sample : Sample
         The training points.
     learning_rate : float
@@ -64,7 +64,7 @@ def fast_forward(
     steps : float or int
         :math:`T`; whole numbers of any size.
     loss : Loss, optional
-        What is lowered; the network's own by default. Of the others `Exponential` and
+        The loss to minimise; the network's own by default. Of the others `Exponential` and
         `CoarseCrossEntropy` can be fast-forwarded.
     tolerance : float
         How far a pre-activation may move in one go; halving it halves the error.
@@ -128,7 +128,7 @@ def fast_forward_steps(
 ) -> Iterator[tuple[float, FloatArray]]:
     r"""Yield the logarithm of :math:`\eta t` and the outputs after every long step.
 
-    Paper: equation (1). `state` is what moves: look at it between two steps, or stop anywhere.
+    Paper: equation (1). `state` is updated in place and can be read between two steps.
 
     Parameters
     ----------

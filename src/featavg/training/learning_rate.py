@@ -1,4 +1,4 @@
-"""The learning rate that the points themselves suggest."""
+"""A stable learning rate for given points."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from featavg.errors import InputError
 from featavg.networks.activation import refuse_smooth
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.loss import Loss
+from featavg.training.state import check_pair
 
 
 def stable_learning_rate(net: TwoLayerNet, sample: Sample, loss: Loss | None = None) -> float:
@@ -21,8 +22,8 @@ def stable_learning_rate(net: TwoLayerNet, sample: Sample, loss: Loss | None = N
     mean loss is at most :math:`L = c\,\|A\|^2 s^2 \lambda_{\max}(K)/n` with the Gram matrix K of
     the points (+1 where biases are trained), s the largest slope of the activation and c the
     largest curvature of the loss: 1/4 of the logistic loss (where :math:`\|A\|^2 = 2/m`), 1/2 of
-    the cross-entropy (where it is :math:`1/h`). The rate is 1/L, half of what would make it
-    oscillate; for the paper's networks
+    the cross-entropy (where it is :math:`1/h`). The rate is 1/L, half of the rate at which
+    it would oscillate; for the paper's networks
 
     .. math:: 1/L = \frac{2 \cdot \text{width}}{\lambda_{\max}(K)/n}.
 
@@ -37,6 +38,7 @@ def stable_learning_rate(net: TwoLayerNet, sample: Sample, loss: Loss | None = N
     >>> round(stable_learning_rate(net, train), 4)
     0.0143
     """
+    check_pair(net, sample)
     loss = net.default_loss if loss is None else loss
     slope = max(map(abs, refuse_smooth(net.activation, "stable_learning_rate")))
     if net.trains_second_layer:

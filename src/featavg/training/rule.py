@@ -1,4 +1,4 @@
-"""Rules: how a gradient becomes a step."""
+"""Rules of training: how gradients become updates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Rule(ABC):
     r"""How to get from a gradient to a step, as a pair of `init` and `update` like Optax's.
 
     Paper: gradient descent, equation (1); others are extensions. A rule of your own is a subclass
-    with `update`, and `init` where it keeps something from step to step.
+    with `update`, and `init` if it has a state.
 
     Parameters
     ----------
@@ -58,20 +58,20 @@ class Rule(ABC):
         return f"{type(self).__name__}({given})"
 
     def init(self, parameters: Parameters) -> Any:
-        """Return what the rule keeps, at the start; None if it keeps nothing."""
+        """Return the initial state of the rule; None if it has none."""
         return None
 
     @abstractmethod
     def update(
         self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
     ) -> tuple[Parameters, Any]:
-        """Return what to add to each parameter, and what the rule keeps.
+        """Return the update of each parameter, which is added to it, and the new state.
 
         `gradients` are derivatives of the mean loss.
         """
 
     def lookahead(self, gradients: Parameters) -> Parameters | None:
-        """Return where, relative to the parameters, the gradient is to be taken instead."""
+        """Return the displacement at which the gradient is taken instead; None for none."""
         return None
 
 
@@ -80,6 +80,11 @@ class GradientDescent(Rule):
     r"""Gradient descent, :math:`\theta \leftarrow \theta - \eta \nabla L`.
 
     Paper: equation (1).
+
+    Examples
+    --------
+    >>> GradientDescent().update({"weights": np.array([4.0])}, None, {}, 0.5)[0]
+    {'weights': array([-2.])}
     """
 
     linear = True
@@ -96,6 +101,11 @@ class SGD(GradientDescent):
     """Stochastic gradient descent: gradient descent on mini-batches of `batch` points.
 
     Paper: none, an extension.
+
+    Examples
+    --------
+    >>> SGD(), SGD(batch=8)
+    (SGD(), SGD(batch=8))
     """
 
     batch: int | None = 32
@@ -107,6 +117,11 @@ class Momentum(GradientDescent):
 
     Paper: none, an extension. :math:`v \leftarrow \beta v + \nabla L`,
     :math:`\theta \leftarrow \theta - \eta v`.
+
+    Examples
+    --------
+    >>> Momentum(0.5).update({"w": np.ones(1)}, {"w": np.ones(1)}, {}, 0.1)[0]
+    {'w': array([-0.15])}
     """
 
     momentum: float = 0.9
@@ -124,7 +139,7 @@ class Momentum(GradientDescent):
     ) -> tuple[Parameters, Any]:
         """Return minus the learning rate times the velocities."""
         velocity = {name: self.momentum * state[name] + g for name, g in gradients.items()}
-        return {name: -learning_rate * v for name, v in velocity.items()}, velocity
+        return super().update(velocity, velocity, parameters, learning_rate)
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,6 +148,11 @@ class WeightDecay(GradientDescent):
 
     Paper: none, an extension. :math:`\theta \leftarrow \theta - \eta(\nabla L + \lambda\theta)`,
     :math:`\lambda` = `decay`.
+
+    Examples
+    --------
+    >>> WeightDecay(0.5).update({"w": np.ones(1)}, None, {"w": np.ones(1)}, 0.1)[0]
+    {'w': array([-0.15])}
     """
 
     decay: float = 1e-2
@@ -144,12 +164,9 @@ class WeightDecay(GradientDescent):
     def update(
         self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
     ) -> tuple[Parameters, Any]:
-        """Return minus the learning rate times the gradients plus what decays."""
-        updates = {
-            name: -learning_rate * (g + self.decay * parameters[name])
-            for name, g in gradients.items()
-        }
-        return updates, state
+        """Return minus the learning rate times the gradients plus the decay."""
+        decayed = {name: g + self.decay * parameters[name] for name, g in gradients.items()}
+        return super().update(decayed, state, parameters, learning_rate)
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,6 +175,11 @@ class Adam(Rule):
 
     Paper: none, an extension. It divides each coordinate by its own size, so it depends on the
     frame: ambient coordinates only.
+
+    Examples
+    --------
+    >>> Adam(), Adam(first=0.8).linear
+    (Adam(), False)
     """
 
     first: float = 0.9
@@ -195,6 +217,11 @@ class SignDescent(Rule):
     r"""Sign descent, :math:`\theta \leftarrow \theta - \eta\,\mathrm{sgn}(\nabla L)`.
 
     Paper: none, an extension. It depends on the frame: ambient coordinates only.
+
+    Examples
+    --------
+    >>> SignDescent().update({"w": np.array([4.0, -2.0])}, None, {}, 0.1)[0]
+    {'w': array([-0.1,  0.1])}
     """
 
     def update(
@@ -205,7 +232,7 @@ class SignDescent(Rule):
 
 
 @dataclass(frozen=True, repr=False)
-class SAM(Rule):
+class SAM(GradientDescent):
     r"""Sharpness-aware minimisation (Foret et al., 2021) with gradient descent.
 
     Paper: none, an extension. The gradient is taken at
@@ -215,9 +242,15 @@ class SAM(Rule):
     ----------
     radius : float
         :math:`\rho`.
+
+    Examples
+    --------
+    >>> SAM(0.1).lookahead({"w": np.array([3.0, 4.0])})
+    {'w': array([0.06, 0.08])}
     """
 
     radius: float = 0.05
+    linear = False
     rotation_equivariant = True
 
     def __post_init__(self) -> None:
@@ -229,12 +262,6 @@ class SAM(Rule):
         norm = np.sqrt(sum(float(np.square(g, dtype=np.float64).sum()) for g in gradients.values()))
         return {name: g * (self.radius / (norm + 1e-12)) for name, g in gradients.items()}
 
-    def update(
-        self, gradients: Parameters, state: Any, parameters: Parameters, learning_rate: float
-    ) -> tuple[Parameters, Any]:
-        """Return minus the learning rate times the gradients."""
-        return {name: -learning_rate * g for name, g in gradients.items()}, state
-
 
 def check_rule(rule: Rule, *, in_span: bool) -> Rule:
     """Return a rule whose promises hold on small random arrays; refuse another.
@@ -245,11 +272,11 @@ def check_rule(rule: Rule, *, in_span: bool) -> Rule:
     if not isinstance(rule, Rule):
         raise InputError(f"rule must be a Rule, such as GradientDescent(); got {rule!r}.")
     if rule.linear and type(rule).lookahead is not Rule.lookahead:
-        raise InputError(f"a rule with a lookahead must not say that it is linear; got {rule!r}.")
+        raise InputError(f"a rule with a lookahead must not be declared linear; got {rule!r}.")
     rng = np.random.default_rng(0)
     if rule.linear and not _commutes(rule, rng.standard_normal((4, 6))):
         raise InputError(
-            "a rule that says it is linear must be linear in gradients and parameters, because it "
+            "a rule that is declared linear must be linear in gradients and parameters, because it "
             f"is computed on coefficients; got {rule!r}."
         )
     if in_span and not rule.linear:

@@ -1,4 +1,4 @@
-"""What training moves: coefficients and pre-activations, or the weights themselves."""
+"""The state of training: coefficients and pre-activations, or the weights themselves."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Snapshot:
     """
 
     active: BoolArray
-    coefficients: FloatArray | None
-    initial_share: FloatArray | None
-    weights: FloatArray | None
     biases: FloatArray
     second_layer: FloatArray
+    coefficients: FloatArray | None = None
+    initial_share: FloatArray | None = None
+    weights: FloatArray | None = None
 
     def rebuild(self, initial: TwoLayerNet, sample: Sample) -> TwoLayerNet:
         """Return the network with these parameters, given where training started."""
@@ -97,20 +97,26 @@ class TrainingState(ABC):
     def squared_norms(self) -> FloatArray:
         """The squared norms of the weights, shape (neurons,)."""
 
+    @property
     @abstractmethod
-    def snapshot(self) -> Snapshot:
-        """Return the parameters as they are now."""
+    def _weights(self) -> dict[str, FloatArray]:
+        """The weights as a snapshot has them: themselves, or their coefficients."""
 
     @abstractmethod
     def apply(self, updates: Parameters) -> None:
         """Add to the parameters."""
 
     @abstractmethod
-    def _weight_gradient(self, signal: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
-        """Return minus the mean of signal times point, plus `shrink` times each weight."""
+    def _weight_gradient(self, signal: FloatArray, batch: Batch) -> FloatArray:
+        """Return minus the mean of signal times point."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the parameters as they are now; every neuron has one entry in one row of A."""
+        outer, weights = self.A.sum(axis=0), self._weights
+        return Snapshot(self.Z >= 0, **weights, biases=self.biases.copy(), second_layer=outer)
 
     def hidden(self, batch: Batch = ALL_POINTS) -> FloatArray:
-        """Return what the neurons say at the points of a batch."""
+        """Return the outputs of the neurons at the points of a batch."""
         return hidden_values(self.net.activation, self.Z[:, batch], self._divisors())
 
     def outputs(self) -> FloatArray:
@@ -132,16 +138,18 @@ class TrainingState(ABC):
         Z = self.Z[:, batch]
         size = residuals.shape[1]
         signal = self.A.T @ residuals
+        along: Any = 0.0
         if divisors is None:
             signal *= activation.slope(Z)
-            shrink: Any = 0.0
         else:
             u = Z / divisors
             slope = activation.slope(u)
-            by_norm = (signal * (activation.value(u) - u * slope)).sum(axis=1)
-            shrink = -by_norm / (size * divisors[:, 0])
+            by_norm = (signal * (activation.value(u) - u * slope)).sum(axis=1, keepdims=True)
+            along = by_norm / (size * divisors)
             signal *= slope
-        gradients = {"weights": self._weight_gradient(signal, batch, shrink)}
+        gradients = {"weights": self._weight_gradient(signal, batch)}
+        if np.any(along):
+            gradients["weights"] -= along * self.parameters["weights"]
         if "biases" in self.parameters:
             gradients["biases"] = signal.sum(axis=1) / -size
         if "second_layer" in self.parameters:
@@ -167,10 +175,6 @@ class TrainingState(ABC):
                 self.parameters[name] = self.parameters[name] + updates[name]
         if "second_layer" in updates:
             self.A = self.parameters["second_layer"][None, :]
-
-    def _outer(self) -> FloatArray:
-        """Return the entry of each neuron in the second layer; every neuron has one output."""
-        return self.A.sum(axis=0)
 
 
 class CoefficientState(TrainingState):
@@ -213,56 +217,44 @@ class CoefficientState(TrainingState):
             self._start = (self.net.weights @ self.sample.x.T).astype(self.Z.dtype)
         return self._start
 
-    def _weight_gradient(self, signal: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
+    def _weight_gradient(self, signal: FloatArray, batch: Batch) -> FloatArray:
         gradient = np.zeros_like(self.parameters["weights"])
         if isinstance(batch, slice):
             np.multiply(signal, -1 / signal.shape[1], out=gradient[:, :-1])
         else:
             gradient[:, batch] = signal / -len(batch)
-        if np.any(shrink):
-            gradient += shrink[:, None] * self.parameters["weights"]
         return gradient
 
     def apply(self, updates: Parameters) -> None:
-        """Add to the parameters, and to the pre-activations what follows."""
+        """Add to the parameters, and update the pre-activations."""
         step = updates["weights"]
         change = self._product(step[:, :-1])
         if step[:, -1].any():
             change += step[:, -1:] * self._initial_products()
         if "biases" in updates:
             change += updates["biases"][:, None]
-        self.add(step, change)
+        self.parameters["weights"] += step
+        self.Z += change
         self._apply_to_others(updates)
 
     def change(self, step: FloatArray) -> FloatArray:
-        """Return what adding `step` to C, by gradient flow, adds to Z."""
+        """Return the change of Z when gradient flow adds `step` to C."""
         change = self._product(step)
         if "biases" in self.parameters:  # the same as a Gram matrix with 1 added to each entry
             change += step.sum(axis=1, keepdims=True)
         return change
 
     def flow(self, step: FloatArray, change: FloatArray) -> None:
-        """Add to C, and to biases and Z what follows; see `change`."""
+        """Add `step` to C and to the biases, and `change` to Z; see the method `change`."""
         self.coefficients[...] += step
         self.Z += change
         if "biases" in self.parameters:
             self.parameters["biases"] = self.parameters["biases"] + step.sum(axis=1)
 
-    def add(self, step: FloatArray, change: FloatArray) -> None:
-        """Add to the coordinates, and to Z what follows."""
-        self.parameters["weights"] += step
-        self.Z += change
-
-    def snapshot(self) -> Snapshot:
-        """Return the parameters as they are now."""
-        return Snapshot(
-            active=self.Z >= 0,
-            coefficients=self.coefficients.copy(),
-            initial_share=self.initial_share.copy(),
-            weights=None,
-            biases=self.biases.copy(),
-            second_layer=self._outer(),
-        )
+    @property
+    def _weights(self) -> dict[str, FloatArray]:
+        share = self.initial_share.copy()
+        return {"coefficients": self.coefficients.copy(), "initial_share": share}
 
 
 class WeightState(TrainingState):
@@ -278,11 +270,8 @@ class WeightState(TrainingState):
         """The squared norms of the weights, shape (neurons,)."""
         return np.square(self.parameters["weights"]).sum(axis=1)
 
-    def _weight_gradient(self, signal: FloatArray, batch: Batch, shrink: Any) -> FloatArray:
-        gradient: FloatArray = (signal / -signal.shape[1]) @ self.sample.x[batch]
-        if np.any(shrink):
-            gradient += shrink[:, None] * self.parameters["weights"]
-        return gradient
+    def _weight_gradient(self, signal: FloatArray, batch: Batch) -> FloatArray:
+        return (signal / -signal.shape[1]) @ self.sample.x[batch]
 
     def apply(self, updates: Parameters) -> None:
         """Add to the parameters, and compute the pre-activations anew."""
@@ -292,16 +281,9 @@ class WeightState(TrainingState):
         products = (self.sample.x @ self.parameters["weights"].T).T
         self.Z = products + self.biases[:, None].astype(products.dtype)
 
-    def snapshot(self) -> Snapshot:
-        """Return the parameters as they are now."""
-        return Snapshot(
-            active=self.Z >= 0,
-            coefficients=None,
-            initial_share=None,
-            weights=self.parameters["weights"].copy(),
-            biases=self.biases.copy(),
-            second_layer=self._outer(),
-        )
+    @property
+    def _weights(self) -> dict[str, FloatArray]:
+        return {"weights": self.parameters["weights"].copy()}
 
 
 def new_state(method: str, net: TwoLayerNet, sample: Sample) -> TrainingState:
@@ -325,7 +307,9 @@ def _products(method: str, sample: Sample) -> Product:
 
 
 def check_pair(net: TwoLayerNet, sample: Sample) -> None:
-    """Refuse a network and a sample that do not fit each other."""
+    """Refuse anything but a network, and a network and a sample that do not fit each other."""
+    if not isinstance(net, TwoLayerNet):
+        raise InputError(f"net must be a network, such as a BinaryNet; got {net!r}.")
     if net.dim != sample.x.shape[1]:
         raise InputError(
             f"net and sample must have the same coordinates; got {net.dim} and {sample.x.shape[1]}."

@@ -1,4 +1,4 @@
-"""What training records."""
+"""Trajectories: the record of a training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from featavg.training.state import Snapshot, TrainingState
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
-    r"""What training recorded.
+    r"""The record of a training.
 
     Paper: :math:`\theta^{(t)}` and the coefficients of Lemmas 5.1 and 5.2.
 
@@ -36,13 +36,13 @@ class Trajectory:
     initial_net : BinaryNet or MultiClassNet
         The network at the start.
     sample : Sample
-        What it was trained on.
+        The training points.
     learning_rate : float
         :math:`\eta`.
     loss_function : Loss
-        What was lowered.
+        The loss that was minimised.
     rule : Rule
-        By which rule.
+        The rule of training.
     log_times : array of shape (times,)
         The natural logarithms of the recorded times :math:`\eta t`; minus infinity at the start.
     log_loss : array of shape (times,)
@@ -157,7 +157,7 @@ class Trajectory:
 
 
 class Recorder:
-    """Collects what is recorded on the way, and makes a `Trajectory` of it."""
+    """Collects the states at the recorded times, and makes a `Trajectory` of them."""
 
     def __init__(
         self, net: TwoLayerNet, sample: Sample, learning_rate: float, loss: Loss, rule: Rule

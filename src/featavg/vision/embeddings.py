@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from functools import partial
 from typing import Any
 
@@ -18,6 +17,7 @@ from featavg.checks import count
 from featavg.datasets.cache import cache_folder, explained_write_errors
 from featavg.datasets.decode import Bytes
 from featavg.errors import InputError
+from featavg.files import json_hash
 from featavg.progress import ProgressReporter
 from featavg.vision.backbones import Backbone
 from featavg.vision.checkpoint import ArrayStore
@@ -107,7 +107,7 @@ def _key(images: Bytes, backbone: Backbone) -> str:
         "shape": list(images.shape),
         "images": hashlib.sha256(np.ascontiguousarray(images).data).hexdigest(),
     }
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    return json_hash(about)
 
 
 def _compute(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from featavg import checks
 from featavg.errors import InputError
+from featavg.files import json_hash
 
 SCHEDULES = ("cosine", "constant", "one-cycle", "loss-based")
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
@@ -78,8 +77,7 @@ class Recipe:
         if checks.scale("momentum", self.momentum, zero=True) >= 1:
             raise InputError(f"momentum must be below 1; got {self.momentum!r}.")
         checks.scale("weight_decay", self.weight_decay, zero=True)
-        if not isinstance(self.flip, bool):
-            raise InputError(f"flip must be True or False; got {self.flip!r}.")
+        checks.flag("flip", self.flip)
         checks.choice("precision", self.precision, PRECISIONS)
         if self.schedule == "loss-based" and (self.weight_decay or self.momentum):
             raise InputError(
@@ -97,7 +95,7 @@ class Recipe:
         settings = asdict(self)
         if self.schedule in ("constant", "loss-based"):
             del settings["epochs"]
-        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+        return json_hash(settings)
 
     def rates(self, epoch: int, steps: int, log_losses: Sequence[float] = ()) -> list[float]:
         """Return the learning rate of each step of an epoch.

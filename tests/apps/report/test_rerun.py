@@ -37,8 +37,7 @@ def test_the_command_repeats_the_run(name, tmp_path):
         found, options = parse_flags(build_parser().parse_args(shlex.split(run.command)[1:]))
         assert found is experiment
         assert experiment.key(chosen_parameters(found, options)) == experiment.key(parameters)
-        usual = experiment.quick_seeds if options.quick else experiment.seeds
-        assert (options.seeds or usual) == 2
+        assert (options.seeds or experiment.usual_seeds(options.quick)) == 2
 
 
 @pytest.mark.parametrize("value", ["a\nb", "\x1b[2J", None, True, [1]])

@@ -181,5 +181,5 @@ def test_a_run_that_kills_its_worker_is_the_only_one_to_fail(tmp_path):
     ]
     assert {row["error"] for row in rows} == {
         "",
-        "the worker died, most likely for want of memory",
+        "the worker died, most likely because it ran out of memory",
     }

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Sequence
 
 from featavg import __version__
-from featavg.apps.cli import data, experiments, pages, sweep
+from featavg.apps.cli import certify, data, experiments, pages, sweep
 from featavg.apps.cli.terminal import BAD_INPUT, INTERRUPTED, OK, PIPE_CLOSED, Parser
 from featavg.apps.play import launch
 from featavg.errors import InputError, optional_imports
 
-_COMMANDS = (experiments, pages, data, sweep, launch)
+_COMMANDS = (experiments, pages, certify, data, sweep, launch)
 
 
 def build_parser() -> Parser:

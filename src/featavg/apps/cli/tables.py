@@ -15,7 +15,7 @@ from featavg.experiments.ledger import Entry
 from featavg.lab.expectations import Outcome
 from featavg.lab.experiment import Experiment
 from featavg.lab.runner import Run
-from featavg.theory.claim import HOLDS, NOT_STATED, VIOLATED
+from featavg.plot.views import HOLDS, NOT_STATED, VIOLATED
 
 _CLOSE = (0, 1, 0, 0)
 

@@ -51,9 +51,8 @@ class NetworkRun:
         drawn = settings.draw_networks(settings.seed, fewest_coordinates=True, dtype=settings.dtype)
         self.settings, self.train, self.test = settings, drawn.train, drawn.test
         # the argmax readout, because its radii are exact
-        self.initial_net: TwoLayerNet = (
-            drawn.coarse if network == "coarse" else drawn.fine.with_readout("argmax")
-        )
+        is_coarse = network == "coarse"
+        self.initial_net = drawn.coarse if is_coarse else drawn.fine.with_readout("argmax")
         method = cheaper_method(self.initial_net, self.train, settings.expected_steps)
         with np.errstate(over="ignore", invalid="ignore"):  # reported by the first step
             self._state = new_state(method, self.initial_net, self.train)

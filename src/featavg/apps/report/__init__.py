@@ -1,1 +1,1 @@
-"""Figures, and what is made of them."""
+"""The report: one web page of all runs."""

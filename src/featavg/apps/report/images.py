@@ -43,7 +43,7 @@ def smallest_image(folder: Path) -> Image | None:
 
 def _png(content: bytes) -> Image:
     if not content.startswith(_PNG) or content[12:16] != b"IHDR" or len(content) < 24:
-        raise DamagedError("figure.png is no PNG")
+        raise DamagedError("figure.png is not a PNG file")
     return _image("image/png", content, *struct.unpack(">II", content[16:24]))
 
 
@@ -53,7 +53,7 @@ def _svg(content: bytes) -> Image:
     sizes = [round(float(side.group(1))) for side in sides if side is not None]
     # an entity can stand for a billion others
     if len(sizes) != len(_SIDES) or b"<!ENTITY" in content:
-        raise DamagedError("figure.svg is no figure of ours")
+        raise DamagedError("figure.svg is not a figure of featavg")
     return _image("image/svg+xml", content, *sizes)
 
 

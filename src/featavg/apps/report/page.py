@@ -125,6 +125,7 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
     parameters, differences = _parameters(run), []
     if experiment is not None and run.setting != PAPER:
         differences = [f"{name} = {value}" for name, value, _, usual in parameters if not usual]
+    more = ["…"] if len(differences) > _LISTED else []
     files = [name for name in _FILES if is_file(run.folder / name)]
     source = run.provenance.versions.get("source")
     return {
@@ -132,7 +133,7 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
         "anchor": f"{summary.experiment}-{run.folder.name}",
         "title": summary.experiment if experiment is None else experiment.title,
         "paper": "an experiment of another version" if experiment is None else experiment.paper,
-        "which": run.setting or _some(differences),  # in lists, where an experiment can occur often
+        "which": run.setting or ", ".join(differences[:_LISTED] + more),  # in lists of runs
         "differences": differences,
         "outdated": experiment is not None and source != experiment.source,
         "links": [(name, _address(run.folder / name, beside)) for name in files],
@@ -142,11 +143,6 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
         "claims": [view for view in run.views if isinstance(view, Claims)],
         "parameters": parameters,
     }
-
-
-def _some(differences: list[str]) -> str:
-    """Return the first differences as a short text."""
-    return ", ".join([*differences[:_LISTED], *(["…"] if len(differences) > _LISTED else [])])
 
 
 def _parameters(run: SavedRun) -> list[tuple[str, str, str, bool]]:

@@ -235,7 +235,7 @@ def _flags(experiment: Experiment, parameters: Mapping[str, Scalar]) -> list[str
         if isinstance(value, bool) and isinstance(default, bool):
             flags.append(f"--{flag}" if value else f"--no-{flag}")
         elif _has_a_flag(value, default):
-            flags.append(f"--{flag}={value}")  # with =, so that -1 is no flag
+            flags.append(f"--{flag}={value}")  # with =, so that -1 is not taken for a flag
         else:
             return None
     return flags

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import math
 import tomllib
 from collections.abc import Mapping
@@ -16,6 +14,7 @@ import numpy as np
 
 from featavg import checks
 from featavg.errors import InputError
+from featavg.files import json_hash
 from featavg.lab import registry
 from featavg.lab.experiment import Experiment
 from featavg.lab.sweeps.values import Kinds, Value, is_finite, plain
@@ -99,11 +98,6 @@ class Axis:
         # rounded to 0.0001, not 9.999999999999999e-05
         return cls(names, tuple(float(f"{value:.12g}") for value in values), low, high, log)
 
-    @property
-    def is_range(self) -> bool:
-        """Whether it was given by its ends."""
-        return not math.isnan(self.low)
-
     def fitted(self, kinds: Kinds) -> Axis:
         """Return it with values of the types that its parameters have.
 
@@ -111,8 +105,8 @@ class Axis:
         """
         whole = any(kinds.is_whole(name) for name in self.names)
         values = self.values
-        if whole and self.is_range:
-            ends = (self.low, self.high)
+        ends = (self.low, self.high)
+        if whole and not math.isnan(self.low):  # it was given by its ends
             if not all(end.is_integer() and abs(end) <= _LARGEST_WHOLE for end in ends):
                 raise InputError(
                     f"{self.label} must have whole numbers up to 2^53 as its ends; "
@@ -324,8 +318,7 @@ class Design:
             "parameters": asdict(self.start) | parameters,
             "seed": seed,
         }
-        text = json.dumps(about, sort_keys=True)
-        return Job(hashlib.sha256(text.encode()).hexdigest()[:20], varied, parameters, seed)
+        return Job(json_hash(about)[:20], varied, parameters, seed)
 
     def describe(self) -> dict[str, Any]:
         """Return the design as plain data."""

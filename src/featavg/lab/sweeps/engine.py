@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from featavg.errors import InputError
+from featavg.errors import optional_imports
 from featavg.lab.sweeps.design import Design, Job
-from featavg.lab.sweeps.store import FAILED, Row, Store, row_of
+from featavg.lab.sweeps.store import DONE, FAILED, Row, Store, row_of
 from featavg.lab.sweeps.workers import WorkerDied, WorkerPool, died, run_batch, worker_pool
 from featavg.progress import ProgressReporter
 
@@ -83,7 +83,8 @@ def sweep(
         worker_pool(workers, cluster, design.experiment) as pool,  # may refuse, writing nothing
         store.opened(design) as alone,
     ):
-        left = [job for job in jobs if _is_open(store, job, retry_failed)]
+        done = (DONE,) if retry_failed else (DONE, FAILED)
+        left = [job for job in jobs if store.status(job) not in done]
         # a second process begins at the other end
         queue = deque(left if alone else reversed(left))
         run = _Sweep(design, store, queue, pool)
@@ -93,13 +94,7 @@ def sweep(
                 if watch is not None:
                     watch(store.finished(jobs))
     store.refresh()
-    store.write_table(jobs)
-    return store.table(jobs)
-
-
-def _is_open(store: Store, job: Job, retry_failed: bool) -> bool:
-    row = store.rows.get(job.id)
-    return row is None or (retry_failed and row["status"] == FAILED)
+    return store.write_table(jobs)
 
 
 @dataclass
@@ -146,7 +141,7 @@ class _Sweep:
             with self.pool.start() as executor:
                 rows = _rows(self._submit(executor, [job]))
             if rows is None:
-                text = "the worker died, most likely for want of memory"
+                text = "the worker died, most likely because it ran out of memory"
                 rows = [row_of(job, self.store.source, 0.0, status=FAILED, error=text)]
             yield self._save(rows)
 
@@ -169,8 +164,7 @@ class _Sweep:
         batch: list[Job] = []
         while self.left and len(batch) < max(1, min(size, fair, _LARGEST_BATCH)):
             job = self.left.popleft()
-            row = self.store.rows.get(job.id)
-            if row is None or row["status"] == FAILED:
+            if self.store.status(job) != DONE:
                 batch.append(job)
         return batch
 
@@ -193,7 +187,5 @@ def _rows(future: Future[list[Row]]) -> list[Row] | None:
 
 def require() -> None:
     """Refuse to go on without PyArrow."""
-    try:
+    with optional_imports("a sweep"):
         import pyarrow.parquet  # noqa: F401
-    except ModuleNotFoundError:
-        raise InputError("sweeps need PyArrow: pip install 'featavg[cluster]'.") from None

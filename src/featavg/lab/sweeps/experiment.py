@@ -37,14 +37,11 @@ class SweepExperiment(Experiment):
         that are finished.
     """
 
+    has_own_axes = True
+
     design: Callable[[Any, int], Design]
     collect: Callable[[Any, list[Row]], Measurements]
     measure: Callable[[Any, int], Measurements] = field(default=_no_measure, init=False, repr=False)
-
-    @property
-    def has_own_axes(self) -> bool:
-        """True: its design has them."""
-        return True
 
     @property
     def source(self) -> str:

@@ -114,6 +114,11 @@ class Store:
             if known is None or known["status"] == FAILED:  # done is final, a failure is not
                 self.rows[row["id"]] = row
 
+    def status(self, job: Job) -> str | None:
+        """Return whether a run is done or failed; None if it is missing."""
+        row = self.rows.get(job.id)
+        return None if row is None else str(row["status"])
+
     def tally(self, jobs: Sequence[Job]) -> Tally:
         """Return the numbers of runs in each state."""
         states = [row["status"] for row in self.finished(jobs)]
@@ -131,11 +136,11 @@ class Store:
         table = _table(self.finished(jobs))
         return table.drop_columns([name for name in table.column_names if name == "seconds"])
 
-    def write_table(self, jobs: Sequence[Job]) -> Path:
-        """Write ``results.parquet`` and return its path."""
-        target = self.path / "results.parquet"
-        write_atomically(target, _bytes(self.table(jobs)))
-        return target
+    def write_table(self, jobs: Sequence[Job]) -> pa.Table:
+        """Write ``results.parquet``, and return the table in it."""
+        table = self.table(jobs)
+        write_atomically(self.path / "results.parquet", _bytes(table))
+        return table
 
     @contextlib.contextmanager
     def opened(self, design: Design) -> Iterator[bool]:

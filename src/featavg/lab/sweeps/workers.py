@@ -19,7 +19,7 @@ import numpy as np
 from joblib import cpu_count
 
 from featavg import checks
-from featavg.errors import InputError
+from featavg.errors import InputError, optional_imports
 from featavg.lab.experiment import Experiment
 from featavg.lab.source import module_hash, module_of, package_hash
 from featavg.lab.sweeps.design import Design, Job
@@ -27,8 +27,8 @@ from featavg.lab.sweeps.store import FAILED, Row, row_of
 
 _CONNECT_SECONDS = 20
 _GONE = (
-    "the scheduler of the cluster is gone; finished runs are kept, and the same command continues "
-    "once it is back."
+    "the scheduler of the cluster cannot be reached; finished runs are saved, and the same command "
+    "continues once it can."
 )
 
 
@@ -147,11 +147,9 @@ def _end_with_parent() -> None:
 @contextlib.contextmanager
 def _cluster_client(address: str) -> Iterator[Any]:
     """Connect to the scheduler of a Dask cluster."""
-    try:
+    with optional_imports("a cluster"):
         from distributed import Client
         from distributed.comm import get_address_host
-    except ModuleNotFoundError:
-        raise InputError("a cluster needs Dask: pip install 'featavg[cluster]'.") from None
     make: Any = Client  # has no types
     try:
         # a Client with an invalid address is never closed, and logs an error 40 s later

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,21 @@ from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.shallow import ShallowNet
 from featavg.robustness.bracket import probability_radii
-from featavg.robustness.exact.tasks import Limits, PointSearch, Task, search_all
+from featavg.robustness.exact.checking import proved_bound
+from featavg.robustness.exact.contest import Decision
+from featavg.robustness.exact.proof import Proof
+from featavg.robustness.exact.tasks import (
+    Limits,
+    PointSearch,
+    Task,
+    geometry_of,
+    in_range,
+    search_all,
+)
+from featavg.robustness.exact.verify import leaves_exactly
 from featavg.robustness.models import as_shallow
 from featavg.robustness.norm import Norm, as_norm
-from featavg.robustness.radii import Radii
+from featavg.robustness.radii import Certificate, Radii
 
 
 def exact_radii(
@@ -29,6 +41,7 @@ def exact_radii(
     target: Any = None,
     time_limit: float | None = None,
     max_nodes: int = 100_000,
+    certificates: bool = True,
     jobs: int | None = None,
     progress: bool = False,
 ) -> Radii:
@@ -72,6 +85,9 @@ def exact_radii(
         Seconds for each point, after which it has bounds that differ.
     max_nodes : int
         When to give up on a point, in nodes of the search; the bounds then differ.
+    certificates : bool
+        Whether to keep the proofs, so that `Radii.verify` can check them; without them the result
+        takes less memory.
     jobs : int, optional
         The number of processes; by default one for each core where the work is worth it.
     progress : bool
@@ -101,10 +117,10 @@ def exact_radii(
             )
         return probability_radii(model, X, y, limits, jobs, progress)
     net = as_shallow(model)
-    points = checks.matrix("X", X, columns=net.dim).astype(np.float64)
+    points = flat_points(net, X)
     search = PointSearch(net, size.name, _bounds(bounds, points), limits)
     winners = net.winners(points)
-    labels = net.labels[winners] if y is None else own_labels(net, y, len(points))
+    labels = net.labels[winners] if y is None else _own_labels(net, y, len(points))
     sides = {label: _sides(net, label, target) for label in np.unique(labels).tolist()}
     tasks = [Task(x, *sides[label]) for x, label in zip(points, labels.tolist(), strict=True)]
     right = [i for i, task in enumerate(tasks) if task.own[winners[i]]]
@@ -115,10 +131,52 @@ def exact_radii(
     for i, answer in zip(right, answers, strict=True):
         lower[i], upper[i], turns[i] = answer.lower, answer.upper, answer.turns
         perturbations[i] = answer.perturbation
-    return Radii(lower, upper, perturbations, size.name, turns)
+    certificate = None
+    if checks.flag("certificates", certificates):
+        proofs = {i: answer.proof for i, answer in zip(right, answers, strict=True)}
+        kept = [(task.own, task.opposing, proofs.get(i)) for i, task in enumerate(tasks)]
+        certificate = SearchCertificate(search.norm, search.bounds, tuple(kept))
+    return Radii(lower, upper, perturbations, size.name, turns, certificate)
 
 
-def own_labels(net: ShallowNet, y: ArrayLike, points: int) -> NDArray[Any]:
+@dataclass(frozen=True, eq=False)
+class SearchCertificate(Certificate):
+    """For each point the outputs that keep and turn its decision, and the proof of its bound."""
+
+    norm: str
+    bounds: tuple[float, float] | None
+    points: tuple[tuple[BoolArray, BoolArray, Proof | None], ...]
+
+    def check(self, radii: Radii, model: Any, X: ArrayLike) -> tuple[BoolArray, FloatArray]:
+        """Return where perturbations turn the decision, and the bounds that are proved."""
+        net = in_range(as_shallow(model))
+        points = flat_points(net, X)
+        if len(points) != len(self.points):
+            raise InputError(
+                f"X must hold the {len(self.points)} points of the radii; got {len(points)}."
+            )
+        decision = Decision(net)
+        turned, proved = np.ones(len(points), dtype=bool), np.zeros(len(points))
+        for i, (own, opposing, proof) in enumerate(self.points):
+            x, found = points[i], radii.perturbations[i]
+            if np.isfinite(radii.upper[i]) and own[net.winners(x[None])[0]]:
+                turned[i] = leaves_exactly(net, x + found, own, opposing) or not radii.upper[i]
+            if proof is not None:
+                geometry = geometry_of(self.norm, self.bounds, x)
+                problem = decision.problem(x, own, opposing)
+                proved[i] = proved_bound(problem, geometry, proof)
+        return turned, proved
+
+
+def flat_points(net: ShallowNet, X: ArrayLike) -> FloatArray:
+    """Return points in double precision, one in each row; images are flattened."""
+    array = np.asarray(X)
+    if array.ndim > 2:
+        array = array.reshape(len(array), -1)
+    return checks.matrix("X", array, columns=net.dim).astype(np.float64)
+
+
+def _own_labels(net: ShallowNet, y: ArrayLike, points: int) -> NDArray[Any]:
     """Return labels of points, each of which the network knows."""
     labels = np.asarray(y)
     if labels.shape != (points,):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -72,6 +73,8 @@ class PointProblem:
         The ways to turn the decision.
     rounding : float
         Relative to such sizes, how far a computed sum can be from the true one.
+    pieces : ExactPieces, optional
+        What can be told in rational arithmetic.
     """
 
     weights: FloatArray
@@ -79,6 +82,43 @@ class PointProblem:
     z_sizes: FloatArray
     contests: tuple[Contest, ...]
     rounding: float
+    pieces: ExactPieces | None = None
+
+
+class ExactPieces:
+    """Linear pieces of the contests in rational arithmetic, where floating point sees nothing."""
+
+    def __init__(self, net: ShallowNet, pairs: list[tuple[int, IntArray]]) -> None:
+        self._net, self._pairs = net, pairs
+        self._known: dict[tuple[int, int, bytes], Fraction | None] = {}
+
+    def constant(self, contest: int, rival: int, on: BoolArray) -> Fraction | None:
+        """Return what an output is ahead of a rival where these neurons are on, if constant."""
+        key = contest, rival, on.tobytes()
+        if key not in self._known:
+            self._known[key] = self._constant(contest, rival, on)
+        return self._known[key]
+
+    def _constant(self, contest: int, rival: int, on: BoolArray) -> Fraction | None:
+        net = self._net
+        left, right = (Fraction(s) for s in refuse_smooth(net.activation, "the exact radius"))
+        winner, rivals = self._pairs[contest]
+        ours, theirs = winner, int(rivals[rival])
+        gains = [
+            (Fraction(a) - Fraction(b)) * (right if is_on else left)
+            for a, b, is_on in zip(
+                net.second_layer[ours].tolist(), net.second_layer[theirs].tolist(), on, strict=True
+            )
+        ]
+        used = [(g, r) for r, g in enumerate(gains) if g]
+        for coordinate in range(net.dim):
+            slope = Fraction(float(net.linear[ours, coordinate]))
+            slope -= Fraction(float(net.linear[theirs, coordinate]))
+            slope += sum(g * Fraction(float(net.weights[r, coordinate])) for g, r in used)
+            if slope:
+                return None
+        value = Fraction(float(net.output_biases[ours])) - Fraction(float(net.output_biases[theirs]))
+        return value + sum((g * Fraction(float(net.biases[r])) for g, r in used), Fraction(0))
 
 
 class Decision:
@@ -129,19 +169,20 @@ class Decision:
             )
             for output in np.flatnonzero(opposing)
         ]
-        return PointProblem(self.weights, z, sizes, tuple(contests), self.rounding)
+        pieces = ExactPieces(net, [(int(o), rivals) for o in np.flatnonzero(opposing)])
+        return PointProblem(self.weights, z, sizes, tuple(contests), self.rounding, pieces)
 
 
-def span_basis(net: ShallowNet) -> FloatArray:
+def span_basis(net: ShallowNet) -> FloatArray | None:
     """Return an orthonormal basis of all directions in which an output can change.
 
     A perturbation changes the outputs only by its part in the span of the weights, and that part
-    is the shorter one.
+    is the shorter one. None where the span may be everything.
     """
     past = net.linear - net.linear[:1]
     rows = np.vstack([net.weights, past[np.abs(past).any(axis=1)]])
-    if len(rows) == 0:
-        return np.zeros((net.dim, 0))
+    if len(rows) >= net.dim or len(rows) == 0:
+        return None
     largest = np.abs(rows).max(axis=1, keepdims=True)
     basis, _ = np.linalg.qr((rows / np.where(largest > 0, largest, 1)).T)
     return basis

@@ -42,6 +42,16 @@ class Geometry(ABC):
         """Return bounds of linear functions over a cap; `norms` are their dual lengths."""
 
     @abstractmethod
+    def half_space_distance(
+        self, slope: FloatArray, offset: float, error: float, nothing: float
+    ) -> float:
+        """Return how far every point with slope v + offset <= 0 is at least.
+
+        The true slope is within `error` of this one, in dual length; one of length `nothing` or
+        less is zero up to rounding, and then there is no such point if the offset is positive.
+        """
+
+    @abstractmethod
     def nearest(self, rows: Rows, cutoff: float) -> NearestPoint:
         """Return the point of a polyhedron with the smallest norm."""
 
@@ -77,6 +87,15 @@ class Euclidean(Geometry):
             t = np.clip(R * sign * a / safe, min(cap.distance, R), R)
             ends.append(sign * (sign * a * t + b * np.sqrt(np.maximum(R**2 - t**2, 0))))
         return ends[0], ends[1]
+
+    def half_space_distance(
+        self, slope: FloatArray, offset: float, error: float, nothing: float
+    ) -> float:
+        """Return offset / (|slope| + error)."""
+        length = self.length(slope)
+        if offset <= 0:
+            return 0.0
+        return np.inf if length <= nothing else offset / (length + error)
 
     def nearest(self, rows: Rows, cutoff: float) -> NearestPoint:
         """Return the nearest point, by a quadratic program."""

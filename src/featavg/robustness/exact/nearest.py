@@ -16,7 +16,6 @@ _TOLERANCE = 1e-11
 _NO_LOWER_BOUND = 1e30
 # What is further away than this cannot be told from what is not there.
 FAR = 1e6
-_NOISE = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,10 +124,9 @@ def proved_distance(rows: Rows, multipliers: FloatArray) -> float:
     if gain <= 0:
         return 0.0
     norm, size = _length(multipliers @ rows.A), float(multipliers.sum())
-    if norm <= _NOISE * size:  # zero up to rounding (Farkas), if the gain is not rounding as well
-        return np.inf if gain > 1e-12 * sizes else 0.0
-    norm += float(rows.A_errors @ multipliers) + (len(multipliers) + len(rows.A)) * 2.3e-16 * size
-    return gain / norm
+    error = float(rows.A_errors @ multipliers) + 2 * len(multipliers) * 2.3e-16 * size
+    # zero up to rounding (Farkas), if the gain is not rounding as well
+    return np.inf if norm <= error and gain > 1e-12 * sizes else gain / (norm + error)
 
 
 def _second_opinion(rows: Rows, cutoff: float) -> NearestPoint:

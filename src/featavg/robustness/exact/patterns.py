@@ -50,6 +50,7 @@ def best_patterns(
     signs: IntArray,
     reach: tuple[FloatArray, FloatArray],
     starts: Sequence[PatternState | Weights],
+    radius: float,
     goal: float,
 ) -> BestPatterns | None:
     """Return the best bound over all patterns in a node; None if there is none.
@@ -73,7 +74,7 @@ def best_patterns(
             return False
         pattern = on.copy()
         pattern[free] = answer.on
-        proof = PatternProof(weights, free, answer.distance, answer.multipliers)
+        proof = PatternProof(weights, free, radius, answer.distance, answer.multipliers)
         best = BestPatterns(bound, proof, PatternState(weights, free, answer.factor), pattern)
         nearest = answer.point
         return True

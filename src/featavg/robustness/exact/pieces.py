@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.robustness.exact.contest import Contest, PointProblem
 from featavg.robustness.exact.geometry import Cap, Geometry
-from featavg.robustness.exact.nearest import FAR, NearestPoint, Rows
+from featavg.robustness.exact.nearest import NearestPoint, Rows
 from featavg.robustness.exact.proof import Weights
 
 # In units of the radius: how far an inequality with a margin keeps from equality, and what is rounding.
@@ -32,6 +32,8 @@ class Totals:
     offsets: FloatArray
     slope_sizes: FloatArray
     offset_sizes: FloatArray
+    on: BoolArray | None = None
+    """The neurons that are on, where the functions are those of a linear piece."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +82,7 @@ class Pieces:
         self.slope_sizes = [self.geometry.dual_length(slopes) for slopes in self.slopes]
         self._cuts = [self._first_cuts(contest) for contest in self.contests]
         self._clock = 0
+        self._exact = problem.pieces
 
     # --- the helping neurons
 
@@ -87,7 +90,7 @@ class Pieces:
         """Return the sums of the challengers that are on, for each rival."""
         factor = np.zeros(len(self.z))
         factor[self.contests[index].challengers[on]] = 1.0
-        return self._totals(index, factor, np.zeros(len(self.z)))
+        return replace(self._totals(index, factor, np.zeros(len(self.z))), on=factor > 0)
 
     def _totals(self, index: int, factor: FloatArray, shift: FloatArray) -> Totals:
         """Return the sums of gains times factor u + shift, and what has no relu."""
@@ -125,7 +128,8 @@ class Pieces:
         slope = high[chord] / (high[chord] - low[chord])
         factor[challengers[chord]] = slope
         shift[challengers[chord]] = -slope * low[chord]
-        return self._totals(index, factor, shift)
+        total = self._totals(index, factor, shift)
+        return total if chord.any() else replace(total, on=factor > 0)
 
     def chord_gaps(
         self, index: int, now: FloatArray, low: FloatArray, high: FloatArray
@@ -185,16 +189,14 @@ class Pieces:
             offset_sizes = cuts.offset_sizes + total.offset_sizes[k]
             norms = self.geometry.dual_length(rows)
             # rows that are zero up to rounding say nothing about the point
-            constant = norms <= _NOISE * slope_sizes
-            if constant.any():
-                size, least = offset_sizes[constant], limits[constant]
-                drawn = ((margins > 0) & contest.strict)[k][constant] & (least <= _NOISE * size)
-                lost = least < -self.rounding * (size + FAR * slope_sizes[constant])
-                lost |= (least < -_NOISE * size) & (norms[constant] == 0)
-                if (drawn | lost).any():
-                    row = np.flatnonzero(constant)[drawn | lost][:1]
-                    impossible = NearestPoint(None, np.inf, np.ones(1))
-                    return Win(impossible, k[row], cuts.masks[row], np.ones(1))
+            constant = norms <= self.rounding * slope_sizes
+            for row in np.flatnonzero(constant):
+                strict = bool(margins[k[row]] > 0 and contest.strict[k[row]])
+                if self._is_lost(index, total, cuts, int(row), strict):
+                    multipliers = np.zeros(1 + (0 if extra is None else len(extra.b)))
+                    multipliers[0] = 1.0
+                    impossible = NearestPoint(None, np.inf, multipliers)
+                    return Win(impossible, k[[row]], cuts.masks[[row]], np.ones(1))
             which = np.flatnonzero(~constant)
             norms = norms[which]
             b = limits[which] / norms
@@ -220,6 +222,14 @@ class Pieces:
             if not added:
                 return Win(answer, k[which], cuts.masks[which], norms)
 
+    def _is_lost(self, index: int, total: Totals, cuts: Cuts, row: int, strict: bool) -> bool:
+        """Return whether a linear piece that is constant is lost, or drawn where that is lost."""
+        if total.on is None or self._exact is None:
+            return False
+        helping = total.on & (self.contests[index].gains[cuts.rivals[row]] > 0)
+        ahead = self._exact.constant(index, int(cuts.rivals[row]), helping | cuts.masks[row])
+        return ahead is not None and (ahead < 0 or (strict and ahead == 0))
+
     def weights(self, index: int, win: Win, neurons: IntArray) -> Weights:
         """Return the multipliers of a win as those of what they stand for.
 
@@ -231,11 +241,17 @@ class Pieces:
         rivals = np.zeros(len(contest.leads))
         np.add.at(rivals, win.rivals, by_cut)
         hindering = by_cut @ (contest.hindering[win.rivals] * win.masks)
+        signs = self.sign_weights(index, win.nearest, neurons)
+        return replace(signs, rivals=rivals, hindering=hindering)
+
+    def sign_weights(self, index: int, nearest: NearestPoint, neurons: IntArray) -> Weights:
+        """Return the multipliers of the last rows, which are signs of challengers."""
+        contest = self.contests[index]
         decided = np.zeros(len(contest.challengers))
-        signs = win.nearest.multipliers[count:]
-        if len(signs):
-            decided[neurons] = signs / self.norms[contest.challengers[neurons]]
-        return Weights(rivals, hindering, decided)
+        if len(neurons):
+            last = nearest.multipliers[-len(neurons) :]
+            decided[neurons] = last / self.norms[contest.challengers[neurons]]
+        return Weights(np.zeros(len(contest.leads)), np.zeros(len(self.z)), decided)
 
     def sign_rows(self, neurons: IntArray, sides: IntArray) -> Rows:
         """Return the half-spaces in which neurons are on (+1) or off (-1)."""

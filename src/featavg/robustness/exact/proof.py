@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +23,24 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class PatternProof:
-    """Multipliers for `featavg.robustness.exact.shor.proves`, of the neurons that are free."""
+    """Multipliers for `featavg.robustness.exact.shor.proves`, of the neurons that are free.
+
+    The others are on or off for certain within a ball of this radius.
+    """
 
     weights: Weights
     free: BoolArray
+    radius: float
     distance: float
     multipliers: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """Multipliers of one relaxation, whose chords are over the reach of a ball of this radius."""
+
+    weights: Weights
+    radius: float
 
 
 @dataclass(eq=False)
@@ -38,16 +48,17 @@ class ProofNode:
     """A node of the search: a challenger that its parent had left undecided is on or off.
 
     `parent` is -1 for the first node of a contest; `rounds` are the multipliers of its
-    relaxations, each over the cap that the one before proves.
+    relaxations, each over the cap that the one before proves. `drawn` are those that prove that a
+    fully decided node can at most be drawn.
     """
 
     contest: int
     parent: int
     split: int
     side: int
-    rounds: list[Weights] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
     patterns: PatternProof | None = None
-    drawn: bool = False
+    drawn: Weights | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +70,3 @@ class Proof:
 
     def __len__(self) -> int:
         return len(self.nodes)
-
-
-def signs_of(nodes: tuple[ProofNode, ...], index: int, challengers: int) -> IntArray:
-    """Return which challengers are on, off or undecided in a node."""
-    signs = np.zeros(challengers, dtype=np.int8)
-    while nodes[index].parent >= 0:
-        signs[nodes[index].split] = nodes[index].side
-        index = nodes[index].parent
-    return signs

@@ -15,7 +15,7 @@ from featavg.robustness.exact.contest import PointProblem
 from featavg.robustness.exact.geometry import Cap, Euclidean, Geometry
 from featavg.robustness.exact.patterns import PatternState, best_patterns, weights_at
 from featavg.robustness.exact.pieces import MARGIN, Pieces
-from featavg.robustness.exact.proof import Proof, ProofNode, Weights
+from featavg.robustness.exact.proof import Proof, ProofNode, Round, Weights
 
 # How near the bound has to come to the best perturbation for the search to end.
 CLOSED = 1e-9
@@ -269,7 +269,10 @@ class ContestSearch:
             return False
         total = pieces.total(index, node.signs == 1)
         win = pieces.nearest_win(index, total, margins=MARGIN * self._contests[index].strict)
-        return win.nearest.point is None and pieces.width(index, total, win) <= _DRAWN
+        if win.nearest.point is not None or pieces.width(index, total, win) > _DRAWN:
+            return False
+        self._log[node.order].drawn = pieces.weights(index, win, np.zeros(0, dtype=np.int64))
+        return True
 
     def _push(
         self,
@@ -298,12 +301,14 @@ class ContestSearch:
         for _ in range(_ROUNDS):
             if unbounded:  # nothing limits the undecided ones yet: only their signs are known
                 answer = pieces.nearest_signs(extra)
+                signs_only = pieces.sign_weights(index, answer, decided)
+                log.rounds.append(Round(signs_only, np.inf))
             else:
                 reach = pieces.reach(challengers, self._cap(known))
                 total = pieces.relaxed_total(index, signs, *reach)
                 win = pieces.nearest_win(index, total, cutoff=self._radius, extra=extra)
-                answer, weights = win.nearest, pieces.weights(index, win, decided)
-                log.rounds.append(weights)
+                answer = win.nearest
+                log.rounds.append(Round(pieces.weights(index, win, decided), self._radius))
             if answer.point is None:
                 self._unproved = min(self._unproved, answer.distance)
                 self._close(max(bound, answer.distance))
@@ -328,13 +333,13 @@ class ContestSearch:
         log = self._log[node.order]
         if free.sum() < _MANY or not log.rounds:
             return replace(node, use_patterns=False)
-        starts: list[PatternState | Weights] = [log.rounds[-1]]
+        starts: list[PatternState | Weights] = [log.rounds[-1].weights]
         if node.patterns is not None:
             starts = [node.patterns]
         elif self._best is not None:
             starts.append(weights_at(pieces, index, self._best))
         goal = self._radius * (1 - CLOSED / 4)
-        found = best_patterns(pieces, index, node.signs, reach, starts, goal)
+        found = best_patterns(pieces, index, node.signs, reach, starts, self._radius, goal)
         if found is None:
             self._tries.append(False)
             return replace(node, use_patterns=False)

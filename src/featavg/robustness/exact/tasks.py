@@ -15,6 +15,7 @@ from featavg.errors import InputError
 from featavg.networks.activation import refuse_smooth
 from featavg.networks.shallow import ShallowNet
 from featavg.progress import ProgressReporter
+from featavg.robustness.exact.checking import proved_bound
 from featavg.robustness.exact.contest import Decision, span_basis
 from featavg.robustness.exact.geometry import Euclidean, Geometry
 from featavg.robustness.exact.proof import Proof
@@ -28,6 +29,8 @@ _NEAR = 1 + 1e-5
 # Work of this many seconds is worth starting other processes for.
 _WORTH_SHARING = 1.5
 _POINTS_AT_ONCE = 32
+# Bounds nearer than this to the best perturbation are those of a search that has ended.
+_CLOSED = 2e-9
 # A radius below this, relative to the pre-activations, is rounding.
 _NOTHING = 1e-15
 # Squares of what is smaller than this, or larger than its inverse, leave what a float can hold.
@@ -80,14 +83,11 @@ class PointSearch:
         bounds: tuple[float, float] | None,
         limits: Limits,
     ) -> None:
-        self.net, self.limits, self.norm, self.bounds = _in_range(net), limits, norm, bounds
+        self.net, self.limits, self.norm, self.bounds = in_range(net), limits, norm, bounds
         self._basis = span_basis(self.net) if norm == "l2" and bounds is None else None
-        self._decision = Decision(self.net, self._basis)
-
-    def _geometry(self, x: FloatArray) -> Geometry:
+        self._ambient = self._decision = Decision(self.net)
         if self._basis is not None:
-            return Euclidean()
-        raise InputError("boxes and other norms are not available yet.")
+            self._decision = Decision(self.net, self._basis)
 
     def __call__(self, task: Task) -> Answer:
         """Return the radius of a point that is decided rightly."""
@@ -98,7 +98,8 @@ class PointSearch:
                 f"pre-activations must have a size from {_SMALLEST:g} to {1 / _SMALLEST:g} for "
                 f"radii to be computed; got {size:g}."
             )
-        search = ContestSearch(problem, self._geometry(task.x))
+        geometry = geometry_of(self.norm, self.bounds, task.x)
+        search = ContestSearch(problem, geometry)
         found = search.run(self.limits.budget())
         nothing = np.zeros_like(task.x)
         if found.point is None:
@@ -107,7 +108,12 @@ class PointSearch:
         if found.upper * largest <= _NOTHING * size:  # the point is on the boundary
             return Answer(0.0, 0.0, nothing, True, found.proof)
         perturbation, turns = self._inside(search, task, found.point)
-        return Answer(found.lower, found.upper, perturbation, turns, found.proof)
+        lower = found.lower
+        if lower < found.upper * (1 - _CLOSED) and found.proof is not None:
+            # where rounding may matter, the bound is what the proof says in all coordinates
+            problem = self._ambient.problem(task.x, task.own, task.opposing)
+            lower = min(lower, proved_bound(problem, geometry, found.proof))
+        return Answer(lower, found.upper, perturbation, turns, found.proof)
 
     def _inside(
         self, search: ContestSearch, task: Task, point: FloatArray
@@ -136,7 +142,14 @@ class PointSearch:
         return point if self._basis is None else self._basis @ point
 
 
-def _in_range(net: ShallowNet) -> ShallowNet:
+def geometry_of(norm: str, bounds: tuple[float, float] | None, x: FloatArray) -> Geometry:
+    """Return how perturbations of a point are measured, and where they may be."""
+    if norm == "l2" and bounds is None:
+        return Euclidean()
+    raise InputError("boxes and other norms are not available yet.")
+
+
+def in_range(net: ShallowNet) -> ShallowNet:
     """Return a network that decides alike, with weights of order 1 in both layers.
 
     The factors are powers of two, so that nothing is rounded.
