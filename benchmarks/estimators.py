@@ -71,51 +71,24 @@ def embeddings() -> Data:
     return Data(x, raw.train_classes, x_test, raw.test_classes)
 
 
-def linear_radii(model: Any, x: Array) -> Array:
-    return np.abs(model.decision_function(x)) / np.linalg.norm(model.coef_)
+def radii(model: Any, x: Array) -> Array:
+    found = fa.exact_radii(model, x)
+    if not found.exact.all():
+        print(f"  {model}: {(~found.exact).sum()} of {len(x)} radii are lower bounds", flush=True)
+    return found.lower
 
 
-def mlp_radii(model: Any, x: Array) -> Array:
-    """Return the exact radii of an `MLPClassifier` of one hidden layer."""
-    (inner, outer), (inner_biases, outer_biases) = model.coefs_, model.intercepts_
-    net = fa.ShallowNet(inner.T, inner_biases, outer.T, outer_biases, labels=model.classes_)
-    radii = fa.exact_radii(net, x)
-    if not radii.exact.all():
-        print(f"  {model}: {(~radii.exact).sum()} radii are lower bounds", flush=True)
-    return radii.lower
-
-
-def own_radii(model: Any, x: Array) -> Array:
-    return model.predict_radius(x)
-
-
-Row = tuple[str, Callable[[int], Any], Callable[[Any, Array], Array], bool]
+Row = tuple[str, Callable[[int], Any], bool]
 MODELS: list[Row] = [
-    ("LogisticRegression()", lambda _: LogisticRegression(max_iter=5000), linear_radii, False),
-    (
-        "LogisticRegression(C=0.01)",
-        lambda _: LogisticRegression(C=0.01, max_iter=5000),
-        linear_radii,
-        False,
-    ),
-    ("LinearSVC()", lambda seed: LinearSVC(random_state=seed), linear_radii, False),
-    ("MLPClassifier()", lambda seed: MLPClassifier(random_state=seed), mlp_radii, False),
-    (
-        "AveragingClassifier()",
-        lambda seed: fa.AveragingClassifier(random_state=seed),
-        own_radii,
-        False,
-    ),
-    (
-        "DecoupledClassifier()",
-        lambda seed: fa.DecoupledClassifier(random_state=seed),
-        own_radii,
-        False,
-    ),
+    ("LogisticRegression()", lambda _: LogisticRegression(max_iter=5000), False),
+    ("LogisticRegression(C=0.01)", lambda _: LogisticRegression(C=0.01, max_iter=5000), False),
+    ("LinearSVC()", lambda seed: LinearSVC(random_state=seed), False),
+    ("MLPClassifier()", lambda seed: MLPClassifier(random_state=seed), False),
+    ("AveragingClassifier()", lambda seed: fa.AveragingClassifier(random_state=seed), False),
+    ("DecoupledClassifier()", lambda seed: fa.DecoupledClassifier(random_state=seed), False),
     (
         "DecoupledClassifier(), subclasses given",
         lambda seed: fa.DecoupledClassifier(random_state=seed),
-        own_radii,
         True,
     ),
 ]
@@ -123,7 +96,7 @@ MODELS: list[Row] = [
 
 def compare(data: Data, rows: list[Row], seeds: int) -> None:
     print(f"{'':42}{'accuracy':>18}{'median radius':>20}{'fit':>9}")
-    for name, make, radii_of, given in rows:
+    for name, make, given in rows:
         measured = []
         for seed in range(1 if name.startswith("Logistic") else seeds):
             model = make(seed)
@@ -131,7 +104,7 @@ def compare(data: Data, rows: list[Row], seeds: int) -> None:
             model.fit(data.x, data.y, **({"subclass": data.fine} if given else {}))
             elapsed = time.perf_counter() - start
             right = model.predict(data.x_test) == data.y_test
-            radius = np.median(np.where(right, radii_of(model, data.x_test), 0))
+            radius = np.median(np.where(right, radii(model, data.x_test), 0))
             measured.append((100 * right.mean(), radius, elapsed))
         mean, spread = np.mean(measured, axis=0), np.std(measured, axis=0)
         print(

@@ -102,6 +102,7 @@ def test_radii_are_those_of_the_network_in_units_of_the_input(model, names):
     moved = x + radii.perturbations * (1 + 1e-6)
     assert (model.predict(moved) != model.predict(x)).all()
     assert np.linalg.norm(radii.perturbations, axis=1) == pytest.approx(radii.upper, rel=1e-4)
+    assert radii.verify(model, x).holds
 
 
 @QUIET

@@ -26,6 +26,7 @@ from featavg.estimators.heads import MAX_NODES, Head
 from featavg.estimators.plain_data import describe
 from featavg.estimators.scaling import Scaling
 from featavg.networks.shallow import ShallowNet
+from featavg.robustness.exact.certify import exact_radii
 from featavg.robustness.radii import Radii
 
 
@@ -100,10 +101,13 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.head_, self.frontier_, self.learning_rate_ = fit_head(task, plan, rng=rng)
         self.n_iter_ = int(self.frontier_.steps[self.frontier_.chosen])
 
-    def _scaled(self, X: ArrayLike) -> FloatArray:
+    def _validated(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
-        points = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return self.scaling_.apply(points)
+        points: FloatArray = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return points
+
+    def _scaled(self, X: ArrayLike) -> FloatArray:
+        return self.scaling_.apply(self._validated(X))
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the decision function.
@@ -184,17 +188,20 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         Radii
-            With `lower`, `upper`, `exact` and `perturbations`.
+            With `lower`, `upper`, `exact` and `perturbations`; for "argmax" also with proofs, which
+            ``radii.verify(model, X)`` checks.
         """
-        points = self._scaled(X)
-        codes = self.head_.predict(points) if y is None else self._codes(y, len(points))
-        found = self.head_.radii(
-            points,
-            codes,
-            time_limit=time_limit,
-            max_nodes=max_nodes,
-            jobs=None if n_jobs is None else effective_n_jobs(n_jobs),
-        )
+        points = self._validated(X)
+        scaled = self.scaling_.apply(points)
+        codes = self.head_.predict(scaled) if y is None else self._codes(y, len(points))
+        options: Any = {
+            "time_limit": time_limit,
+            "max_nodes": max_nodes,
+            "jobs": None if n_jobs is None else effective_n_jobs(n_jobs),
+        }
+        if self.head_.readout == "argmax":
+            return exact_radii(self.to_shallow(), points, self.classes_[codes], **options)
+        found = self.head_.radii(scaled, codes, **options)
         factor = self.scaling_.factor
         return replace(
             found,

@@ -119,9 +119,11 @@ class Head:
 
         They are exact for the argmax readout, unless a search reaches its limits, and certified
         brackets for the probability readout; 0 where the point is misclassified. `search` has
-        options of `featavg.exact_radii`; by default there are fewer nodes, and one process.
+        options of `featavg.exact_radii`; by default there are fewer nodes, no certificates, and one
+        process.
         """
-        options: dict[str, Any] = {"max_nodes": MAX_NODES, "jobs": 1} | search
+        options: dict[str, Any] = {"max_nodes": MAX_NODES, "certificates": False, "jobs": 1}
+        options |= search
         if self.readout == "argmax":
             return exact_radii(self.to_shallow(), x, classes, **options)
         lower, upper = np.full(len(x), np.inf), np.full(len(x), np.inf)
