@@ -186,8 +186,11 @@ def test_bad_input_is_refused_in_words(kind):
         kind().fit(X, np.array([0, "a"] * 10, dtype=object))
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         kind().fit(X, np.linspace(0, 1, 20))
+    for method in ("predict", "predict_proba", "decision_function", "predict_radius"):
+        with pytest.raises(NotFittedError):
+            getattr(kind(), method)(X)
     with pytest.raises(NotFittedError):
-        kind().predict_radius(X)
+        DecoupledClassifier().predict_subclass(X)
     for name, value in {
         "width": 0,
         "robustness": -1,

@@ -107,7 +107,8 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return points
 
     def _scaled(self, X: ArrayLike) -> FloatArray:
-        return self.scaling_.apply(self._validated(X))
+        points = self._validated(X)
+        return self.scaling_.apply(points)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the decision function.
@@ -115,15 +116,18 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         With two classes it is one number for each point, positive for the second class; with more
         classes it is one number for each point and class, and the largest decides.
         """
-        return self.head_.decision(self._scaled(X))
+        scaled = self._scaled(X)
+        return self.head_.decision(scaled)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each point."""
-        return self.classes_[self.head_.predict(self._scaled(X))]
+        scaled = self._scaled(X)
+        return self.classes_[self.head_.predict(scaled)]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return the probability of each class, shape (points, classes)."""
-        return self.head_.probabilities(self._scaled(X))
+        scaled = self._scaled(X)
+        return self.head_.probabilities(scaled)
 
     def predict_radius(
         self, X: ArrayLike, *, time_limit: float | None = None, n_jobs: int | None = None

@@ -132,7 +132,8 @@ class DecoupledClassifier(HeadClassifier):
 
     def predict_subclass(self, X: ArrayLike) -> IntArray:
         """Return the subclass of each point, as numbered in `subclasses_.labels`."""
-        return self.head_.net.outputs(self._scaled(X)).argmax(axis=0)
+        scaled = self._scaled(X)
+        return self.head_.net.outputs(scaled).argmax(axis=0)
 
 
 def _names(subclass: Any, X: Any) -> Any:
