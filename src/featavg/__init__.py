@@ -48,6 +48,7 @@ from featavg.networks.shallow import ShallowNet
 from featavg.robustness import (
     L2,
     AttackResult,
+    LInf,
     Norm,
     Radii,
     RobustCurve,
@@ -110,6 +111,7 @@ __all__ = [
     "Hinge",
     "InputError",
     "KKTResidual",
+    "LInf",
     "Law",
     "LeakyReLU",
     "Logistic",

@@ -584,7 +584,7 @@ class TestRule:
 
 
 class TestNorm:
-    """Other norms are refused wherever a radius is asked for, and results say theirs."""
+    """A norm is refused by every method that does not know it, and results say theirs."""
 
     net = fa.BinaryNet(np.eye(2))
     x, y = np.array([[3.0, 1.0]]), np.array([1])
@@ -601,13 +601,14 @@ class TestNorm:
 
     def test_exact_radii(self):
         assert fa.exact_radii(self.net, self.x, self.y, norm="L2").norm == "l2"
-        for norm in ("linf", "l1", 2, None, self.Stretched()):
-            refused("norm must be 'l2'", fa.exact_radii, self.net, self.x, self.y, norm=norm)
+        assert fa.exact_radii(self.net, self.x, self.y, norm="LInf").norm == "linf"
+        for norm in ("l1", 2, None, self.Stretched()):
+            refused("'l2' or 'linf'", fa.exact_radii, self.net, self.x, self.y, norm=norm)
 
     def test_bracket(self):
         many = fa.MultiClassNet(np.eye(2), classes=2)
         assert fa.exact_radii(many, self.x, self.y).norm == "l2"
-        refused("norm must be 'l2'", fa.exact_radii, many, self.x, self.y, norm="linf")
+        refused("norms other than 'l2'", fa.exact_radii, many, self.x, self.y, norm="linf")
 
     def test_attacks(self):
         rng = np.random.default_rng(0)
@@ -615,7 +616,7 @@ class TestNorm:
         assert fa.pgd(self.net, self.x, self.y, radius=1.0, rng=rng).norm == "l2"
         assert fa.direction_attack(self.net, self.x, self.y, **along).norm == "l2"
         assert fa.minimal_norm(self.net, self.x, self.y).norm == "l2"
-        refused("norm must be", fa.pgd, self.net, self.x, self.y, radius=1.0, rng=rng, norm="linf")
+        refused("for pgd", fa.pgd, self.net, self.x, self.y, radius=1.0, rng=rng, norm="linf")
         refused("norm must be", fa.direction_attack, self.net, self.x, self.y, **along, norm="l1")
         refused("norm must be", fa.minimal_norm, self.net, self.x, self.y, norm="linf")
         for method in ("exact", "minimal-norm", "pgd", "direction"):

@@ -1,4 +1,4 @@
-"""The radius of a shallow network by exhaustion, and by a mixed-integer program."""
+"""The radius of a shallow network by exhaustion, and networks to try it on."""
 
 from __future__ import annotations
 
@@ -68,41 +68,15 @@ def sides(net, x):
     return own, ~own
 
 
-def miqp_radius(net, x, own, opposing, *, within):
-    """Return the smallest norm up to `within`, by SCIP: a binary variable for each ReLU."""
-    import pyscipopt as scip
-
-    z = net.weights @ x + net.biases
-    past = net.linear @ x + net.output_biases
-    best = within
-    for winner in np.flatnonzero(opposing):
-        model = scip.Model()
-        model.hideOutput()
-        model.setParam("limits/gap", 1e-9)
-        model.setParam("numerics/feastol", 1e-9)
-        v = [model.addVar(lb=-within, ub=within) for _ in x]
-        square = model.addVar(lb=0, ub=within**2)
-        model.addCons(scip.quicksum(c * c for c in v) <= square)
-        hidden = []
-        for w, offset in zip(net.weights, z, strict=True):
-            reach = within * float(np.linalg.norm(w))
-            u = scip.quicksum(float(a) * c for a, c in zip(w, v, strict=True)) + float(offset)
-            if offset - reach >= 0 or offset + reach <= 0:  # on or off for certain
-                hidden.append(u if offset > 0 else 0.0)
-                continue
-            h, on = model.addVar(lb=0), model.addVar(vtype="B")
-            model.addCons(h >= u)
-            model.addCons(h <= u + (reach - float(offset)) * (1 - on))
-            model.addCons(h <= (reach + float(offset)) * on)
-            hidden.append(h)
-        for rival in np.flatnonzero(own):
-            gains = net.second_layer[winner] - net.second_layer[rival]
-            slope = net.linear[winner] - net.linear[rival]
-            ahead = scip.quicksum(float(g) * h for g, h in zip(gains, hidden, strict=True))
-            ahead += scip.quicksum(float(s) * c for s, c in zip(slope, v, strict=True))
-            model.addCons(ahead + float(past[winner] - past[rival]) >= 0)
-        model.setObjective(square)
-        model.optimize()
-        if model.getStatus() != "infeasible":
-            best = min(best, float(np.sqrt(max(model.getObjVal(), 0.0))))
-    return best
+def near_duplicates(rng):
+    """Return a network whose neurons come in pairs that cancel but for 1e-12 to 1e-7 of them."""
+    neurons, dim, outputs = (int(rng.integers(*r)) for r in ((2, 6), (1, 6), (1, 4)))
+    W, b = rng.standard_normal((neurons, dim)), rng.standard_normal(neurons)
+    A = rng.standard_normal((outputs, neurons))
+    apart = 10.0 ** rng.uniform(-12, -7)
+    return fa.ShallowNet(
+        np.vstack([W, W * (1 + apart * rng.standard_normal(W.shape))]),
+        np.concatenate([b, b * (1 + apart * rng.standard_normal(neurons))]),
+        np.hstack([A, -A]),
+        np.zeros(outputs),
+    )

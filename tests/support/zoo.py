@@ -59,6 +59,12 @@ def odd_networks(rng):
                 yield style, fa.BinaryNet(W, b), x
 
 
+def assert_closed(radii):
+    """The bounds agree; a radius is exact unless no perturbation can be seen to turn."""
+    assert ((radii.lower >= radii.upper * (1 - 1e-6)) | (radii.lower == radii.upper)).all()
+    np.testing.assert_array_equal(radii.exact, radii.turns)
+
+
 def check_perturbations(net, x, y, radii, *, thin_sets=False):
     """Each turns the decision, as it is and stretched by 1e-6, and has the claimed norm.
 

@@ -26,7 +26,7 @@ from featavg.estimators.heads import MAX_NODES, Head
 from featavg.estimators.plain_data import describe
 from featavg.estimators.scaling import Scaling
 from featavg.networks.shallow import ShallowNet
-from featavg.robustness.exact.certify import exact_radii
+from featavg.robustness.certify import exact_radii
 from featavg.robustness.radii import Radii
 
 

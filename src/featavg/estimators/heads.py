@@ -15,7 +15,7 @@ from featavg.networks.activation import ReLU
 from featavg.networks.base import TwoLayerNet, plain_relus
 from featavg.networks.multiclass import MultiClassNet
 from featavg.networks.shallow import ShallowNet
-from featavg.robustness.exact.certify import exact_radii
+from featavg.robustness.certify import exact_radii
 from featavg.robustness.radii import Radii
 
 MAX_NODES = 10_000

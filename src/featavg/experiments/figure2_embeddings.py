@@ -22,7 +22,7 @@ from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.plot.views import Curves, HeatMaps, Line, Matrix, Panel, View
 from featavg.progress import wanted
-from featavg.robustness.exact.certify import exact_radii
+from featavg.robustness.certify import exact_radii
 from featavg.robustness.radii import Radii
 from featavg.training.descent import descend
 from featavg.training.learning_rate import stable_learning_rate

@@ -268,8 +268,8 @@ class MultiClassNet(TwoLayerNet):
         """Return the network whose largest output decides, for the argmax readout."""
         if self.readout != "argmax":
             raise InputError(
-                "the decision of a MultiClassNet is that of its largest output only with the argmax "
-                f"readout; got the readout {self.readout!r}."
+                "the largest output of a MultiClassNet decides only with the argmax readout; got "
+                f"the readout {self.readout!r}."
             )
         order = np.argsort(self.output_signs, kind="stable")  # of equal outputs -1 decides
         return plain_relus(self, self.second_layer[order], self.output_signs[order])

@@ -12,7 +12,7 @@ from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
-from featavg.robustness.norm import L2, Norm, as_norm
+from featavg.robustness.norm import L2, Norm, only_l2
 from featavg.robustness.view import AttackView
 
 OBJECTIVES = ("readout", "cross-entropy")
@@ -102,7 +102,7 @@ def pgd(
     """
     points, labels = check_points(net, x, y)
     radius = checks.scale("radius", radius, zero=True)
-    size = as_norm(norm)
+    size = only_l2(norm, "pgd")
     attacker = Pgd(net, points, labels, steps, restarts, objective, fine_labels)
     success, coordinates = attacker.run(radius, checks.generator(rng))
     return AttackResult(radius, success, attacker.view.span.embed(coordinates), size.name)
@@ -248,12 +248,13 @@ def direction_attack(
     """
     points, labels = check_points(net, x, y)
     radius = checks.scale("radius", radius, zero=True)
+    size = only_l2(norm, "direction_attack")
     unit = unit_direction(direction, net.dim)
     wrong = net.predict(points) != labels
     perturbations = -radius * labels[:, None] * unit
     broken = net.predict(points + perturbations) != labels
     perturbations[wrong | ~broken] = 0
-    return AttackResult(radius, wrong | broken, perturbations, as_norm(norm).name)
+    return AttackResult(radius, wrong | broken, perturbations, size.name)
 
 
 def check_points(net: TwoLayerNet, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, IntArray]:

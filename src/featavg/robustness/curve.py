@@ -13,9 +13,9 @@ from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.progress import counted
 from featavg.robustness.attacks import OBJECTIVES, Pgd, check_points, unit_direction
-from featavg.robustness.exact.certify import exact_radii
+from featavg.robustness.certify import exact_radii
 from featavg.robustness.minimal_norm import minimal_norm
-from featavg.robustness.norm import Norm, as_norm
+from featavg.robustness.norm import Norm, only_l2
 from featavg.robustness.radii import Radii
 
 METHODS = ("auto", "exact", "bracket", "minimal-norm", "pgd", "direction")
@@ -164,7 +164,7 @@ def robust_curve(
         raise InputError(f"radii must be at least 0; got {grid.min()}.")
     objective = checks.choice("objective", objective, OBJECTIVES)
     method = _applicable(net, checks.choice("method", method, METHODS))
-    size = as_norm(norm)
+    size = only_l2(norm, "robust_curve")
     if method in ("exact", "bracket"):
         found = exact_radii(net, points, labels, norm=size, progress=progress)
         return _curve(grid, found, method, "none")

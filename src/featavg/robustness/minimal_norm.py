@@ -12,7 +12,7 @@ from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness.attacks import check_points
-from featavg.robustness.norm import L2, Norm, as_norm
+from featavg.robustness.norm import L2, Norm, only_l2
 from featavg.robustness.radii import Radii
 from featavg.robustness.view import AttackView
 
@@ -66,7 +66,7 @@ def minimal_norm(
     points, labels = check_points(net, x, y)
     steps = checks.count("steps", steps)
     starts = checks.count("starts", starts, minimum=0)
-    size = as_norm(norm)
+    size = only_l2(norm, "minimal_norm")
     view = AttackView.of(net, points, labels)
     best = attack_all(view, points, steps, starts)
     norms, perturbations = best.turning(view, points)

@@ -87,13 +87,53 @@ class L2(Norm):
         return u * np.minimum(1, radius / np.where(length > 0, length, 1))
 
 
-NORMS: dict[str, Norm] = {"l2": L2()}
+class LInf(Norm):
+    """The maximum norm: the largest absolute coordinate.
+
+    Paper: none, an extension.
+
+    Examples
+    --------
+    >>> LInf().project(np.array([[3.0], [-0.5]]), 1.0).ravel()
+    array([ 1. , -0.5])
+    >>> LInf().half_space_distance(np.array([2.0]), np.array([[1.0], [-3.0]]))
+    array([0.5])
+    """
+
+    name = "linf"
+
+    def length(self, u: FloatArray) -> FloatArray:
+        """Return the largest absolute coordinate of each perturbation."""
+        return np.asarray(np.abs(u).max(axis=0, initial=0.0))
+
+    def dual_length(self, gradient: FloatArray) -> FloatArray:
+        """Return the sums of the absolute values."""
+        return np.asarray(np.abs(gradient).sum(axis=0))
+
+    def steepest(self, gradient: FloatArray) -> FloatArray:
+        """Return the signs of the gradients."""
+        return np.sign(gradient)
+
+    def project(self, u: FloatArray, radius: Any) -> FloatArray:
+        """Return the perturbations with coordinates cut off at the radius."""
+        return np.clip(u, -radius, radius)
+
+
+NORMS: dict[str, Norm] = {"l2": L2(), "linf": LInf()}
 """The norms by name."""
 
 
 def as_norm(norm: str | Norm) -> Norm:
     """Return a norm given by its name or as an object, and refuse what radii are not known for."""
     found = NORMS.get(norm.lower()) if isinstance(norm, str) else norm
-    if type(found) is not L2:  # a subclass may measure differently
-        raise InputError(f"norm must be {', '.join(map(repr, NORMS))}; got {norm!r}.")
+    if found is None or type(found) not in (L2, LInf):  # a subclass may measure differently
+        raise InputError(f"norm must be {' or '.join(map(repr, NORMS))}; got {norm!r}.")
+    return found
+
+
+def only_l2(norm: str | Norm, method: str) -> Norm:
+    """Return the L2 norm, and refuse any other one on behalf of a method that knows no other."""
+    found = NORMS.get(norm.lower()) if isinstance(norm, str) else norm
+    if type(found) is not L2:
+        raise InputError(f"norm must be 'l2' for {method}; got {norm!r}.")
     return found

@@ -11,7 +11,7 @@ import pytest
 
 from featavg.apps.cli.certify import own_labels
 from featavg.networks.shallow import ShallowNet
-from featavg.robustness.exact import certify as exact
+from featavg.robustness import certify as exact
 from support.command import command
 
 # above or below the diagonal: the radius is |x1 - x2| / sqrt(2)

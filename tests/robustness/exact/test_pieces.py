@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 
-from featavg.robustness.exact.pieces import Cap, Pieces
+from featavg.robustness.exact.contest import PointProblem
+from featavg.robustness.exact.geometry import Cap, Euclidean
+from featavg.robustness.exact.pieces import Pieces
 from support.zoo import SEEDS
 
 
@@ -14,7 +16,9 @@ from support.zoo import SEEDS
 def test_reach_holds_every_point_of_the_cap(seed):
     rng = np.random.default_rng(seed)
     dim = int(rng.integers(1, 6))
-    pieces = Pieces(rng.standard_normal((5, dim)), rng.standard_normal(5), (), 1.0)
+    z = rng.standard_normal(5)
+    problem = PointProblem(rng.standard_normal((5, dim)), z, np.abs(z), (), 1e-14)
+    pieces = Pieces(problem, Euclidean(), 1.0)
     normal = rng.standard_normal(dim)
     normal /= np.linalg.norm(normal)
     cap = Cap(2.0, normal, float(rng.uniform(0, 2)))

@@ -92,7 +92,7 @@ def certify(options: argparse.Namespace) -> int:
     """Certify the points of a file, and write and print the result."""
     from featavg.auditing.files import read
     from featavg.networks.shallow_files import read_shallow
-    from featavg.robustness.exact import certify as exact
+    from featavg.robustness import certify as exact
 
     out = options.out or options.data.with_name(f"{options.data.stem}-certify")
     check_writable(out)

@@ -9,7 +9,7 @@ from featavg.robustness.exact.contest import PointProblem
 from featavg.robustness.exact.geometry import Cap, Euclidean, Geometry
 from featavg.robustness.exact.patterns import patterns_of, safe_distance
 from featavg.robustness.exact.pieces import Pieces
-from featavg.robustness.exact.proof import PatternProof, Proof, ProofNode, Weights
+from featavg.robustness.exact.proof import PatternProof, Proof, ProofNode, Round, Weights
 from featavg.robustness.exact.shor import proves
 
 # Relative to what was summed up, a slope of this size is none.
@@ -43,7 +43,7 @@ def proved_bound(problem: PointProblem, geometry: Geometry, proof: Proof) -> flo
     states: dict[int, tuple[IntArray, float, Cap | None]] = {}
     for number, node in enumerate(proof.nodes):
         size = len(problem.contests[node.contest].challengers)
-        signs, above, cap = np.zeros(size, dtype=np.int8), 0.0, None
+        signs, above, cap = np.zeros(size, dtype=np.int64), 0.0, None
         if node.parent >= 0:
             before, above, cap = states[node.parent]
             signs = before.copy()
@@ -54,7 +54,7 @@ def proved_bound(problem: PointProblem, geometry: Geometry, proof: Proof) -> flo
         if below:
             if not _is_split(below, signs, node.contest):
                 return 0.0
-        elif not checker.is_drawn(node, signs):
+        elif bound <= checker.extent and not checker.is_drawn(node, signs):
             least = min(least, bound)
     return least * proof.unit
 
@@ -73,7 +73,7 @@ class _Checker:
     """The evaluation of one node after the other."""
 
     def __init__(self, pieces: Pieces) -> None:
-        self._pieces = pieces
+        self._pieces, self.extent = pieces, pieces.geometry.extent
 
     def node_bound(
         self, node: ProofNode, signs: IntArray, bound: float, cap: Cap | None
@@ -82,11 +82,10 @@ class _Checker:
         challengers = self._pieces.contests[node.contest].challengers
         for step in node.rounds:
             low, high = self._pieces.reach(challengers, _within(cap, step.radius))
-            slope, distance = self._half_space(node.contest, step.weights, signs, low, high)
+            distance, normal, along = self._half_space(node.contest, step, signs, low, high)
             bound = max(bound, distance)
-            length = float(self._pieces.geometry.dual_length(slope[None])[0])
-            if np.isfinite(distance) and length > 0:
-                cap = Cap(step.radius, -slope / length, distance)
+            if np.isfinite(distance) and normal is not None:
+                cap = Cap(step.radius, normal, along)
         if node.patterns is not None:
             bound = max(bound, self._pattern_bound(node.contest, node.patterns, signs, cap))
         return bound, cap
@@ -94,14 +93,14 @@ class _Checker:
     def _half_space(
         self,
         index: int,
-        weights: Weights,
+        step: Round,
         signs: IntArray,
         low: FloatArray,
         high: FloatArray,
-    ) -> tuple[FloatArray, float]:
-        """Return the slope a of the sum of all inequalities, a v + c <= 0, and its distance."""
+    ) -> tuple[float, FloatArray | None, float]:
+        """Return how far the half-space of the sum of all inequalities is, and where it is."""
         pieces, contest = self._pieces, self._pieces.contests[index]
-        weights = _admissible(pieces, index, weights, signs)
+        weights = _admissible(pieces, index, step.weights, signs)
         who, decided = contest.challengers, weights.decided * signs
         slope = weights.hindering @ pieces.V - decided @ pieces.V[who]
         offset = float(weights.hindering @ pieces.z - decided @ pieces.z[who])
@@ -115,7 +114,8 @@ class _Checker:
             offset_size += weights.rivals @ total.offset_sizes
         offset -= pieces.rounding * float(offset_size)
         error = pieces.rounding * slope_size
-        return slope, pieces.geometry.half_space_distance(slope, offset, error, _NOISE * slope_size)
+        cutoff = min(step.radius, pieces.geometry.extent)
+        return pieces.geometry.half_space(slope, offset, error, slope_size, cutoff)
 
     def _pattern_bound(
         self, index: int, proof: PatternProof, signs: IntArray, cap: Cap | None

@@ -84,6 +84,18 @@ class PointProblem:
     rounding: float
     pieces: ExactPieces | None = None
 
+    @property
+    def size(self) -> float:
+        """The largest pre-activation or lead."""
+        leads = [np.abs(contest.leads).max(initial=0.0) for contest in self.contests]
+        return float(max(np.abs(self.z).max(initial=0.0), *leads))
+
+    @property
+    def steepness(self) -> float:
+        """The largest sum of the absolute values of a weight or slope."""
+        rows = np.abs(np.vstack([self.weights, *(contest.slopes for contest in self.contests)]))
+        return float(rows.sum(axis=1).max(initial=0.0))
+
 
 class ExactPieces:
     """Linear pieces of the contests in rational arithmetic, where floating point sees nothing."""
@@ -117,7 +129,9 @@ class ExactPieces:
             slope += sum(g * Fraction(float(net.weights[r, coordinate])) for g, r in used)
             if slope:
                 return None
-        value = Fraction(float(net.output_biases[ours])) - Fraction(float(net.output_biases[theirs]))
+        value = Fraction(float(net.output_biases[ours])) - Fraction(
+            float(net.output_biases[theirs])
+        )
         return value + sum((g * Fraction(float(net.biases[r])) for g, r in used), Fraction(0))
 
 

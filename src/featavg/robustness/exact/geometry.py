@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from featavg.arrays import FloatArray
-from featavg.robustness.exact.nearest import NearestPoint, Rows, nearest_point
+from featavg.robustness.exact.nearest import (
+    NearestPoint,
+    Rows,
+    nearest_point,
+    normal_of,
+    proved_distance,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +27,17 @@ class Cap:
 
 
 class Geometry(ABC):
-    """How perturbations are measured, and where they may be."""
+    """How perturbations are measured, and where they may be.
 
-    def scaled(self, unit: float) -> Geometry:
+    Attributes
+    ----------
+    extent : float
+        The norm of the largest perturbation that is allowed.
+    """
+
+    extent = float("inf")
+
+    def scaled(self, unit: float) -> Geometry:  # noqa: ARG002  norms alone have no scale
         """Return the geometry of perturbations in another unit."""
         return self
 
@@ -36,20 +50,30 @@ class Geometry(ABC):
         """Return how fast each linear function rises along its best direction of norm 1."""
 
     @abstractmethod
-    def reach(
-        self, rows: FloatArray, norms: FloatArray, cap: Cap
-    ) -> tuple[FloatArray, FloatArray]:
+    def reach(self, rows: FloatArray, norms: FloatArray, cap: Cap) -> tuple[FloatArray, FloatArray]:
         """Return bounds of linear functions over a cap; `norms` are their dual lengths."""
 
     @abstractmethod
-    def half_space_distance(
-        self, slope: FloatArray, offset: float, error: float, nothing: float
-    ) -> float:
-        """Return how far every point with slope v + offset <= 0 is at least.
+    def proved(
+        self, rows: Rows, multipliers: FloatArray, cutoff: float
+    ) -> tuple[float, FloatArray | None, float]:
+        """Return the distance that multipliers prove for a polyhedron, and a half-space.
 
-        The true slope is within `error` of this one, in dual length; one of length `nothing` or
-        less is zero up to rounding, and then there is no such point if the offset is positive.
+        Every point of the polyhedron within the cutoff is at least so far along the normal, which
+        comes second, as the third number says.
         """
+
+    def half_space(
+        self, slope: FloatArray, offset: float, error: float, size: float, cutoff: float
+    ) -> tuple[float, FloatArray | None, float]:
+        """Return what `proved` does for slope v + offset <= 0.
+
+        The true slope is within `error` of this one, in dual length, and `size` is that of what
+        was summed up in it.
+        """
+        size = size if size > 0 else 1.0
+        ends = np.array([-offset / size]), np.array([error / size]), np.zeros(1)
+        return self.proved(Rows(slope[None] / size, *ends), np.array([size]), cutoff)
 
     @abstractmethod
     def nearest(self, rows: Rows, cutoff: float) -> NearestPoint:
@@ -67,9 +91,7 @@ class Euclidean(Geometry):
         """Return the Euclidean norms."""
         return np.sqrt(np.square(rows).sum(axis=1))
 
-    def reach(
-        self, rows: FloatArray, norms: FloatArray, cap: Cap
-    ) -> tuple[FloatArray, FloatArray]:
+    def reach(self, rows: FloatArray, norms: FloatArray, cap: Cap) -> tuple[FloatArray, FloatArray]:
         r"""Return the smallest and largest value of each row over a cap.
 
         With R the radius, g the normal and :math:`\varrho` the distance of the plane, a the part
@@ -88,14 +110,15 @@ class Euclidean(Geometry):
             ends.append(sign * (sign * a * t + b * np.sqrt(np.maximum(R**2 - t**2, 0))))
         return ends[0], ends[1]
 
-    def half_space_distance(
-        self, slope: FloatArray, offset: float, error: float, nothing: float
-    ) -> float:
-        """Return offset / (|slope| + error)."""
-        length = self.length(slope)
-        if offset <= 0:
-            return 0.0
-        return np.inf if length <= nothing else offset / (length + error)
+    def proved(
+        self,
+        rows: Rows,
+        multipliers: FloatArray,
+        cutoff: float,  # noqa: ARG002  the half-space holds everywhere
+    ) -> tuple[float, FloatArray | None, float]:
+        """Return the distance that multipliers prove, and the half-space of all points."""
+        distance = proved_distance(rows, multipliers)
+        return distance, normal_of(rows, multipliers), distance
 
     def nearest(self, rows: Rows, cutoff: float) -> NearestPoint:
         """Return the nearest point, by a quadratic program."""

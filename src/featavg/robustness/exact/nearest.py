@@ -56,13 +56,21 @@ class NearestPoint:
     multipliers : array of shape (rows,)
         What proves it.
     normal : array or None
-        The direction, of dual length 1, in which all points are at least that far.
+        A direction of dual length 1.
+    plane : float or None
+        How far all points are along it at least; None if that is `distance`.
     """
 
     point: FloatArray | None
     distance: float
     multipliers: FloatArray
     normal: FloatArray | None = None
+    plane: float | None = None
+
+    @property
+    def along_normal(self) -> float:
+        """How far all points are along the normal, at least."""
+        return self.distance if self.plane is None else self.plane
 
 
 def nearest_point(rows: Rows, cutoff: float = np.inf) -> NearestPoint:
@@ -101,10 +109,10 @@ def nearest_point(rows: Rows, cutoff: float = np.inf) -> NearestPoint:
     multipliers = np.maximum(info["lam"], 0)
     distance = proved_distance(rows, multipliers)
     if flag == 1 and (A @ point <= b + 1e-10).all() and _length(point) <= distance + 1e-8:
-        return NearestPoint(point, distance, multipliers, _normal(rows, multipliers))
+        return NearestPoint(point, distance, multipliers, normal_of(rows, multipliers))
     if flag == -1 and distance >= min(cutoff, FAR):
         return NearestPoint(None, distance, multipliers)
-    return _second_opinion(rows, cutoff)
+    return second_opinion(rows, cutoff)
 
 
 @lru_cache(maxsize=16)
@@ -129,7 +137,7 @@ def proved_distance(rows: Rows, multipliers: FloatArray) -> float:
     return np.inf if norm <= error and gain > 1e-12 * sizes else gain / (norm + error)
 
 
-def _second_opinion(rows: Rows, cutoff: float) -> NearestPoint:
+def second_opinion(rows: Rows, cutoff: float) -> NearestPoint:
     """Solve by non-negative least squares (Lawson and Hanson): slower, and hard to confuse."""
     stacked = -np.vstack([rows.A.T, rows.b])
     target = np.zeros(len(stacked))
@@ -139,13 +147,15 @@ def _second_opinion(rows: Rows, cutoff: float) -> NearestPoint:
     if residual * FAR < 0.1:  # the nearest point would be at a distance of 1/residual
         return NearestPoint(None, distance, multipliers)
     remainder = stacked @ multipliers - target
+    multipliers = multipliers / -remainder[-1]
     point = -remainder[:-1] / remainder[-1]
     if _length(point) > cutoff:
         return NearestPoint(None, distance, multipliers)
-    return NearestPoint(point, distance, multipliers, _normal(rows, multipliers))
+    return NearestPoint(point, distance, multipliers, normal_of(rows, multipliers))
 
 
-def _normal(rows: Rows, multipliers: FloatArray) -> FloatArray | None:
+def normal_of(rows: Rows, multipliers: FloatArray) -> FloatArray | None:
+    """Return the direction of dual length 1 in which multipliers prove a distance."""
     slope = multipliers @ rows.A
     length = _length(slope)
     return -slope / length if length > 0 else None

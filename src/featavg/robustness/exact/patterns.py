@@ -12,7 +12,6 @@ from featavg.robustness.exact.pieces import Pieces
 from featavg.robustness.exact.proof import PatternProof, Weights
 from featavg.robustness.exact.shor import Patterns, pattern_bound
 
-
 # How often the multipliers are improved, and by which part of the gap each time for another try.
 _STEPS = 6
 _WORTHWHILE = 0.1
@@ -61,7 +60,7 @@ def best_patterns(
     free = (signs == 0) & (reach[0] < 0) & (reach[1] > 0)
     on = (signs == 1) | ((signs == 0) & (reach[0] >= 0))
     best: BestPatterns | None = None
-    nearest = np.zeros(pieces.V.shape[1])
+    nearest: FloatArray = np.zeros(pieces.V.shape[1])
 
     def attempt(weights: Weights, factor: FloatArray | None) -> bool:
         nonlocal best, nearest
@@ -107,13 +106,13 @@ def _towards(
 
 
 def weights_at(pieces: Pieces, index: int, point: FloatArray) -> Weights:
-    """Return the multipliers of the rival that is furthest ahead, with its neurons on at a point."""
+    """Return the multipliers of the first rival, with its neurons that are on at a point."""
     plain = plain_weights(pieces, index)
     return _towards(pieces, index, plain, point, 1.0)
 
 
 def plain_weights(pieces: Pieces, index: int) -> Weights:
-    """Return the multipliers of the rival that is furthest ahead, with its neurons that are on."""
+    """Return the multipliers of the rival furthest ahead, with its neurons that are on."""
     contest = pieces.contests[index]
     active = contest.hindering * (pieces.z > 0)
     ahead = active @ pieces.z - contest.leads - contest.helping @ np.maximum(pieces.z, 0)
@@ -139,9 +138,7 @@ def patterns_of(
     slopes = gains[free, None] * pieces.V[who[free]]
     return Patterns(
         float(
-            weights.hindering @ pieces.z
-            - weights.rivals @ contest.leads
-            - fixed @ pieces.z[who]
+            weights.hindering @ pieces.z - weights.rivals @ contest.leads - fixed @ pieces.z[who]
         ),
         gains[free] * pieces.z[who[free]],
         weights.hindering @ pieces.V

@@ -12,7 +12,7 @@ from featavg.robustness.exact.geometry import Cap, Geometry
 from featavg.robustness.exact.nearest import NearestPoint, Rows
 from featavg.robustness.exact.proof import Weights
 
-# In units of the radius: how far an inequality with a margin keeps from equality, and what is rounding.
+# In units of the radius: how far an inequality with a margin keeps from equality, and rounding.
 MARGIN = 1e-8
 _ROUNDING = 1e-10
 # Relative to all weights: below this a difference of weights, or of sums of them, is none.
@@ -107,11 +107,12 @@ class Pieces:
     def reach(self, neurons: IntArray, cap: Cap) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and largest pre-activation of neurons over a cap."""
         V, norms = self.V[neurons], self.norms[neurons]
-        if np.isinf(cap.radius):
+        if np.isinf(min(cap.radius, self.geometry.extent)):
             far = np.where(norms > 0, np.inf, 0.0)
             return self.z[neurons] - far, self.z[neurons] + far
         low, high = self.geometry.reach(V, norms, cap)
-        error = self.rounding * (self.z_sizes[neurons] + norms * cap.radius)
+        furthest = min(cap.radius, self.geometry.extent)
+        error = self.rounding * (self.z_sizes[neurons] + norms * furthest)
         return self.z[neurons] + low - error, self.z[neurons] + high + error
 
     def relaxed_total(
@@ -301,9 +302,7 @@ class Pieces:
         allowed = slack * self.geometry.dual_length(rows) + _NOISE * sizes
         return bool((excess >= -allowed).all())
 
-    def _add_cuts(
-        self, index: int, point: FloatArray, total: Totals, margins: FloatArray
-    ) -> bool:
+    def _add_cuts(self, index: int, point: FloatArray, total: Totals, margins: FloatArray) -> bool:
         """Add the sum of each rival's active neurons where it is violated and new."""
         contest, cuts = self.contests[index], self._cuts[index]
         u = self.z + self.V @ point

@@ -24,9 +24,10 @@ _AT_KINK = 1e-9
 # How often a node's bound is improved, and by which factor each time for another try.
 _ROUNDS = 4
 _WORTHWHILE = 1.02
-# A radius smaller than this, in its unit, is looked at again with a smaller unit; and by how much
-# the unit grows while nothing is found and nothing is proved. No more than this many units.
+# A radius smaller or larger than this, in its unit, is looked at again in another unit; and by how
+# much the unit grows while nothing is found and nothing is proved. No more than this many units.
 _TINY = 1e-4
+_LARGE = 1e2
 _FURTHER = 1e5
 _UNITS = 8
 # The relaxation over all patterns is worth its time from this many undecided neurons on.
@@ -123,8 +124,13 @@ class ContestSearch:
             bound = self._explore(budget)
             if self._radius < _TINY:  # what looks like this may be rounding
                 unit = self._pieces.unit * max(self._radius, _TINY)
+            elif _LARGE < self._radius < np.inf:  # tolerances are relative to the unit
+                unit = self._pieces.unit * self._radius
             elif np.isinf(self._radius) and np.isfinite(self._unproved):
-                unit = self._pieces.unit * _FURTHER  # nothing within what this unit can resolve
+                # nothing within what this unit can resolve
+                unit = min(self._pieces.unit * _FURTHER, self._geometry.extent)
+                if unit <= self._pieces.unit:
+                    return self._found(bound)
             else:
                 return self._found(bound)
             self._best, self._radius, self._unproved = None, np.inf, np.inf
@@ -147,11 +153,11 @@ class ContestSearch:
         aside = np.random.default_rng(0).standard_normal((8, len(point)))
         aside *= 1e-6 * max(self._radius, 1.0) / np.sqrt(np.square(aside).sum(axis=1))[:, None]
         won = [i for i in range(len(self._contests)) if pieces.wins(i, near, slack=1e-6)]
-        for factor, margin in ((stretch, MARGIN), (1.0, MARGIN), (1.0, 1e-2 * MARGIN)):
+        for factor, margin in ((stretch, 1.0), (1.0, 1.0), (1.0, 1e-2), (1.0, 1e-4)):
             for start in (near * stretch, near, *(near + aside)):
                 for index, slack in itertools.product(won, (0.0, 1e-6)):
                     on = self._challengers_on(index, start, slack)
-                    margins = np.full(len(self._contests[index].leads), margin)
+                    margins = np.full(len(self._contests[index].leads), margin * MARGIN)
                     total = pieces.total(index, on)
                     win = pieces.nearest_win(index, total, margins=margins, stretch=factor)
                     if win.nearest.point is not None:
@@ -164,8 +170,8 @@ class ContestSearch:
         self._log: list[ProofNode] = []
 
     def _rescale(self) -> None:
-        """Make the best radius the unit, unless it is of order 1 already."""
-        if self._best is not None and 0 < self._radius and not 0.1 < self._radius < 10:
+        """Make the best radius the unit."""
+        if self._best is not None and self._radius > 0:
             self._use_unit(self._pieces.unit * self._radius)
             self._best, self._radius = self._best / self._radius, 1.0
 
@@ -195,7 +201,7 @@ class ContestSearch:
         self._proved = np.inf
         self._tries: list[bool] = []
         for index, contest in enumerate(self._contests):
-            undecided = np.zeros(len(contest.challengers), dtype=np.int8)
+            undecided = np.zeros(len(contest.challengers), dtype=np.int64)
             self._push(heap, index, undecided, None)
         visited = 0
         while heap and heap[0].bound < self._radius * (1 - CLOSED):
@@ -243,8 +249,8 @@ class ContestSearch:
             return
         challengers = self._contests[index].challengers
         now = self._pieces.z[challengers] + self._pieces.V[challengers] @ node.point
-        if np.isinf(self._radius):
-            gap = np.ones(len(challengers))
+        if np.isinf(self._furthest):
+            gap: FloatArray = np.ones(len(challengers))
         else:
             reach = self._pieces.reach(challengers, self._cap(node))
             gap = self._pieces.chord_gaps(index, now, *reach)
@@ -257,7 +263,8 @@ class ContestSearch:
 
     def _close(self, bound: float) -> None:
         """Take down what is proved about a node that needs no more work."""
-        self._proved = min(self._proved, bound)
+        if bound <= self._pieces.geometry.extent:  # there is nothing further away
+            self._proved = min(self._proved, bound)
 
     def _is_drawn(self, node: _Node) -> bool:
         """Return whether a fully decided node, which cannot be won, is at most drawn.
@@ -297,7 +304,7 @@ class ContestSearch:
         known, bound, plane = parent, 0.0, 0.0
         if parent is not None:
             bound, plane = parent.bound, parent.distance
-        unbounded = np.isinf(self._radius) and bool((signs == 0).any())
+        unbounded = np.isinf(self._furthest) and bool((signs == 0).any())
         for _ in range(_ROUNDS):
             if unbounded:  # nothing limits the undecided ones yet: only their signs are known
                 answer = pieces.nearest_signs(extra)
@@ -308,16 +315,19 @@ class ContestSearch:
                 total = pieces.relaxed_total(index, signs, *reach)
                 win = pieces.nearest_win(index, total, cutoff=self._radius, extra=extra)
                 answer = win.nearest
-                log.rounds.append(Round(pieces.weights(index, win, decided), self._radius))
+                log.rounds.append(Round(pieces.weights(index, win, decided), self._furthest))
             if answer.point is None:
-                self._unproved = min(self._unproved, answer.distance)
+                if answer.distance <= pieces.geometry.extent:
+                    self._unproved = min(self._unproved, answer.distance)
                 self._close(max(bound, answer.distance))
                 return
             bound = max(bound, answer.distance)
             if bound >= self._radius * (1 - CLOSED):
                 self._close(bound)
                 return
-            known = _Node(bound, order, index, signs, answer.point, answer.normal, answer.distance)
+            known = _Node(
+                bound, order, index, signs, answer.point, answer.normal, answer.along_normal
+            )
             known.patterns = None if parent is None else parent.patterns
             if unbounded or answer.distance < plane * _WORTHWHILE:
                 break
@@ -339,7 +349,7 @@ class ContestSearch:
         elif self._best is not None:
             starts.append(weights_at(pieces, index, self._best))
         goal = self._radius * (1 - CLOSED / 4)
-        found = best_patterns(pieces, index, node.signs, reach, starts, self._radius, goal)
+        found = best_patterns(pieces, index, node.signs, reach, starts, self._furthest, goal)
         if found is None:
             self._tries.append(False)
             return replace(node, use_patterns=False)
@@ -377,9 +387,14 @@ class ContestSearch:
 
     def _cap(self, node: _Node | None) -> Cap:
         """Return where something better than the best can be, in a node."""
-        if node is None or node.normal is None or np.isinf(self._radius):
-            return Cap(self._radius)
-        return Cap(self._radius, node.normal, node.distance)
+        if node is None or node.normal is None or np.isinf(self._furthest):
+            return Cap(self._furthest)
+        return Cap(self._furthest, node.normal, node.distance)
+
+    @property
+    def _furthest(self) -> float:
+        """The norm of the furthest perturbation of interest: allowed, and better than the best."""
+        return min(self._radius, self._pieces.geometry.extent)
 
     def _found(self, bound: float) -> Found:
         unit = self._pieces.unit

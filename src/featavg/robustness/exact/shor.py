@@ -12,7 +12,7 @@ _SWEEPS = 60
 _NEWTON_STEPS = 12
 _SETTLED = 1e-7
 # By how much the relaxation's own value is lowered until its dual proves it.
-_SHRINK = (1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
+_SHRINK = (1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3, 0.6, 0.9)
 _ROUNDOFF = 1e-15
 
 

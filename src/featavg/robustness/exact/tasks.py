@@ -15,11 +15,13 @@ from featavg.errors import InputError
 from featavg.networks.activation import refuse_smooth
 from featavg.networks.shallow import ShallowNet
 from featavg.progress import ProgressReporter
+from featavg.robustness.exact.boxes import BoxedEuclidean
 from featavg.robustness.exact.checking import proved_bound
 from featavg.robustness.exact.contest import Decision, span_basis
 from featavg.robustness.exact.geometry import Euclidean, Geometry
+from featavg.robustness.exact.max_norm import MaxNorm
 from featavg.robustness.exact.proof import Proof
-from featavg.robustness.exact.search import Budget, ContestSearch
+from featavg.robustness.exact.search import Budget, ContestSearch, Found
 from featavg.robustness.exact.verify import leaves
 
 # A perturbation should turn the decision as it is and when stretched by this.
@@ -92,7 +94,7 @@ class PointSearch:
     def __call__(self, task: Task) -> Answer:
         """Return the radius of a point that is decided rightly."""
         problem = self._decision.problem(task.x, task.own, task.opposing)
-        size = float(np.abs(problem.z).max(initial=0.0))
+        size = problem.size
         if size and not _SMALLEST <= size <= 1 / _SMALLEST:
             raise InputError(
                 f"pre-activations must have a size from {_SMALLEST:g} to {1 / _SMALLEST:g} for "
@@ -102,18 +104,23 @@ class PointSearch:
         search = ContestSearch(problem, geometry)
         found = search.run(self.limits.budget())
         nothing = np.zeros_like(task.x)
+        lower = self._checked(found, task, geometry)
         if found.point is None:
-            return Answer(found.lower, found.upper, nothing, True, found.proof)
-        largest = np.linalg.norm(problem.weights, axis=1).max(initial=0.0)
-        if found.upper * largest <= _NOTHING * size:  # the point is on the boundary
+            return Answer(lower, found.upper, nothing, True, found.proof)
+        if found.upper * problem.steepness <= _NOTHING * size:  # the point is on the boundary
             return Answer(0.0, 0.0, nothing, True, found.proof)
-        perturbation, turns = self._inside(search, task, found.point)
-        lower = found.lower
-        if lower < found.upper * (1 - _CLOSED) and found.proof is not None:
-            # where rounding may matter, the bound is what the proof says in all coordinates
-            problem = self._ambient.problem(task.x, task.own, task.opposing)
-            lower = min(lower, proved_bound(problem, geometry, found.proof))
-        return Answer(lower, found.upper, perturbation, turns, found.proof)
+        inner, turns = self._inside(search, task, found.point)
+        upper = found.upper
+        if turns and search.length(inner) > upper * _NEAR:
+            upper = search.length(inner)  # what is nearer was not seen to turn the decision
+        return Answer(lower, upper, self._embed(inner, task.x), turns, found.proof)
+
+    def _checked(self, found: Found, task: Task, geometry: Geometry) -> float:
+        """Return the lower bound; where rounding may matter, what the proof says of it."""
+        if found.lower >= found.upper * (1 - _CLOSED) or found.proof is None:
+            return found.lower
+        problem = self._ambient.problem(task.x, task.own, task.opposing)
+        return min(found.lower, proved_bound(problem, geometry, found.proof))
 
     def _inside(
         self, search: ContestSearch, task: Task, point: FloatArray
@@ -127,26 +134,35 @@ class PointSearch:
         for inner in search.inner_points(point, _STRETCH):
             if best is not None and search.length(inner) >= search.length(best):
                 continue
-            if self._turns(task, self._embed(inner)):
+            if self._turns(task, self._embed(inner, task.x)):
                 best = inner
                 if search.length(inner) <= length * _NEAR:
                     break
-        chosen = point if best is None else best
-        near = search.length(chosen) <= length * _NEAR
-        return self._embed(chosen), near and self._turns(task, self._embed(chosen))
+        if best is not None:
+            return best, True
+        return point, self._turns(task, self._embed(point, task.x))
 
     def _turns(self, task: Task, perturbation: FloatArray) -> bool:
         return leaves(self.net, task.x + perturbation, task.own, task.opposing)
 
-    def _embed(self, point: FloatArray) -> FloatArray:
-        return point if self._basis is None else self._basis @ point
+    def _embed(self, point: FloatArray, x: FloatArray) -> FloatArray:
+        """Return a perturbation in all coordinates; x and it add up to a point in the bounds."""
+        if self._basis is not None:
+            return self._basis @ point
+        if self.bounds is None:
+            return point
+        low, high = self.bounds
+        point = np.clip(point, low - x, high - x)
+        point = np.where(x + point > high, np.nextafter(point, -np.inf), point)
+        return np.where(x + point < low, np.nextafter(point, np.inf), point)
 
 
 def geometry_of(norm: str, bounds: tuple[float, float] | None, x: FloatArray) -> Geometry:
     """Return how perturbations of a point are measured, and where they may be."""
     if norm == "l2" and bounds is None:
         return Euclidean()
-    raise InputError("boxes and other norms are not available yet.")
+    low, high = (np.full(len(x), end) - x for end in bounds or (-np.inf, np.inf))
+    return MaxNorm(low, high) if norm == "linf" else BoxedEuclidean(low, high)
 
 
 def in_range(net: ShallowNet) -> ShallowNet:

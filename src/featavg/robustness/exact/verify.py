@@ -39,9 +39,7 @@ def _leaves_for_certain(
     return False if low[own].max() > high[opposing].max() else None
 
 
-def leaves_exactly(
-    net: ShallowNet, point: FloatArray, own: BoolArray, opposing: BoolArray
-) -> bool:
+def leaves_exactly(net: ShallowNet, point: FloatArray, own: BoolArray, opposing: BoolArray) -> bool:
     """Return whether an opposing output decides at a point, in rational arithmetic."""
     f = exact_outputs(net, point)
     rivals, others = np.flatnonzero(own), np.flatnonzero(opposing)

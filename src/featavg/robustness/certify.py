@@ -203,9 +203,7 @@ def _sides(net: ShallowNet, label: Any, target: Any) -> tuple[BoolArray, BoolArr
     return own, ~own
 
 
-def _bounds(
-    bounds: tuple[float, float] | None, points: FloatArray
-) -> tuple[float, float] | None:
+def _bounds(bounds: tuple[float, float] | None, points: FloatArray) -> tuple[float, float] | None:
     """Return bounds that hold every point."""
     if bounds is None:
         return None
