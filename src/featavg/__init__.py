@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from featavg.data.law import Law, MeasuredLaw, Sample
 from featavg.data.multicluster import AnisotropicClusters, MultiCluster, XorClusters
-from featavg.errors import InputError
+from featavg.errors import CertificationWarning, InputError
 from featavg.measures.alignment import (
     alignment,
     averaging_index,
@@ -102,6 +102,7 @@ __all__ = [
     "AttackResult",
     "AveragingClassifier",
     "BinaryNet",
+    "CertificationWarning",
     "CoarseCrossEntropy",
     "CrossEntropy",
     "DecoupledClassifier",

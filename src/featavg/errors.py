@@ -1,4 +1,4 @@
-"""The error that bad input raises, and the one sentence for an extra that is not installed."""
+"""The error that bad input raises, a warning, and the sentence for a missing extra."""
 
 from __future__ import annotations
 
@@ -30,6 +30,17 @@ class InputError(ValueError):
     ... except InputError as error:
     ...     print(error)
     noise must be at least 0; got -1.
+    """
+
+
+class CertificationWarning(UserWarning):
+    """Some radii are certified lower bounds, but not known exactly.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from featavg import CertificationWarning
+    >>> warnings.filterwarnings("error", category=CertificationWarning)  # insist on exact radii
     """
 
 

@@ -26,6 +26,20 @@ def test_reasons_name_what_is_wrong(audited):
     assert audited.reasons == []
 
 
+def test_radii_that_are_only_bounds_are_mentioned(audited):
+    assert audited.coarse.exact.all()
+    assert audited.fine.exact.all()
+    assert audited.hints == []
+    assert audited.summary()["fine"]["exact_radii"] == audited.measured
+    some = np.arange(audited.measured) > 2
+    cut_short = replace(audited, fine=replace(audited.fine, exact=some))
+    (hint,) = cut_short.hints
+    assert hint.startswith(
+        f"3 of {audited.measured} radii of the subclass network are lower bounds"
+    )
+    assert cut_short.summary()["fine"]["exact_radii"] == audited.measured - 3
+
+
 def _changed(audited, *, coarse=None, fine=None, **changes):
     """Return a hand-made audit; `coarse` and `fine` are averaging indices."""
     for name, index in (("coarse", coarse), ("fine", fine)):

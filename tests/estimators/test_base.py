@@ -47,17 +47,27 @@ def models_to_attack(digits, law):
     yield DecoupledClassifier(5, random_state=0, max_iter=20).fit(train.x, train.y), test.x[:20]
 
 
+def binary_contests(head, c):
+    """Return binary networks and the label of class c; c wins where it wins all of them."""
+    if head.net.has_one_output:
+        return [(head.net, 1 if c == 1 else -1)]
+    if head.readout == "probability":
+        return head.contests(c)
+    own = np.flatnonzero(head.class_of == c).tolist()
+    return [(head.net.with_positive(own), 1)]
+
+
 @QUIET
 def test_no_attack_beats_the_radius(digits, law):
     rng = np.random.default_rng(0)
     for model, x in models_to_attack(digits, law):
-        radius = model.predict_radius(x, n_jobs=1)
+        radius = model.certify(x, n_jobs=1).lower
         scaled = model.scaling_.apply(x)
         predicted = model.head_.predict(scaled)
         shortest = np.full(len(x), np.inf)
         for c in np.unique(predicted):
             own = np.flatnonzero(predicted == c)
-            for net, sign in model.head_._contests(int(c)):
+            for net, sign in binary_contests(model.head_, int(c)):
                 label = np.full(len(own), sign)
                 found = fa.minimal_norm(net, scaled[own], label)
                 shortest[own] = np.minimum(shortest[own], found.upper / model.scaling_.factor)
@@ -126,8 +136,8 @@ def test_lower_radii_are_certified_and_near(digits):
     model = DecoupledClassifier(6, random_state=0).fit(X, digit >= 5)
     x = model.scaling_.apply(X_test[:100])
     predicted = model.head_.predict(x)
-    exact = model.head_.radii(x, predicted)
-    quick = model.head_.lower_radii(x, predicted, max_nodes=100, attack_steps=0)
+    exact = model.head_.radii(x, predicted).upper
+    quick = model.head_.lower_radii(x, predicted, max_nodes=100)
     assert (quick <= exact * (1 + 1e-9)).all()
     assert np.median(quick / exact) > 0.9
 
@@ -176,8 +186,11 @@ def test_bad_input_is_refused_in_words(kind):
         kind().fit(X, np.array([0, "a"] * 10, dtype=object))
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         kind().fit(X, np.linspace(0, 1, 20))
+    for method in ("predict", "predict_proba", "decision_function", "predict_radius"):
+        with pytest.raises(NotFittedError):
+            getattr(kind(), method)(X)
     with pytest.raises(NotFittedError):
-        kind().predict_radius(X)
+        DecoupledClassifier().predict_subclass(X)
     for name, value in {
         "width": 0,
         "robustness": -1,

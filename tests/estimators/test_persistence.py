@@ -40,8 +40,9 @@ def test_what_is_read_is_what_was_written(tmp_path, how):
             again = joblib.load(path)
         assert type(again) is type(model)
         assert again.classes_.dtype == model.classes_.dtype
-        for method in ("predict", "predict_proba", "decision_function", "predict_radius"):
+        for method in ("predict", "predict_proba", "decision_function"):
             assert (getattr(again, method)(X[::10]) == getattr(model, method)(X[::10])).all()
+        assert (again.certify(X[::10]).lower == model.certify(X[::10]).lower).all()
         assert repr(again.frontier_) == repr(model.frontier_)
         assert again.n_features_in_ == 4
         if isinstance(model, DecoupledClassifier):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from featavg.arrays import FloatArray, IntArray
+from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.auditing.geometry import Geometry
 from featavg.estimators.heads import Head
 
@@ -46,6 +46,8 @@ class Network:
     radii : array of shape (points,)
         The certified radius of each measured point, in the units of the input; 0 if it is
         misclassified.
+    exact : array of shape (points,)
+        Where the radius is exact; elsewhere it is a lower bound.
     universal : Universal
         The strongest universal perturbation that was found.
     """
@@ -53,6 +55,7 @@ class Network:
     accuracy: float
     averaging_index: float
     radii: FloatArray
+    exact: BoolArray
     universal: Universal
 
     @property
@@ -73,15 +76,14 @@ class HeldOut:
     def network(self, head: Head, geometry: Geometry, coarse: Network | None = None) -> Network:
         """Measure one network; universal perturbations are as long as for the coarse-label one."""
         right = head.predict(self.x) == self.codes
-        radii = np.zeros(len(self.chosen))
-        correct = right[self.chosen]
-        some = self.chosen[correct]
-        radii[correct] = head.radii(self.x[some], self.codes[some], jobs=None) / self.factor
+        found = head.radii(self.x[self.chosen], self.codes[self.chosen], jobs=None)
+        radii = found.lower / self.factor
         median = float(np.median(radii)) if coarse is None else coarse.median_radius
         return Network(
             accuracy=float(right.mean()),
             averaging_index=geometry.averaging_index(head.net.weights, head.neuron_classes),
             radii=radii,
+            exact=found.exact,
             universal=self._universal(head, geometry, right, _STRIDE * median),
         )
 

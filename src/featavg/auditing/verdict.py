@@ -125,16 +125,23 @@ class Audit:
 
     @property
     def hints(self) -> list[str]:
-        """Properties of the features that may affect the result."""
+        """Properties of the features and of the measurement that may affect the result."""
+        hints = []
         few, share = self.leading
         features = self.geometry.means.shape[1]
-        if features == 1 or share < _FEW_FEATURES_HAVE:
-            return []
-        have = "has" if few == 1 else "have"
-        return [
-            f"{few} of {features} features {have} {100 * share:.3g} % of the variance: features "
-            "have very different scales, and scaling them may change the answer."
-        ]
+        if features > 1 and share >= _FEW_FEATURES_HAVE:
+            have = "has" if few == 1 else "have"
+            hints.append(
+                f"{few} of {features} features {have} {100 * share:.3g} % of the variance: "
+                "features have very different scales, and scaling them may change the answer."
+            )
+        for name, net in (("coarse-label", self.coarse), ("subclass", self.fine)):
+            if bounds := int((~net.exact).sum()):
+                hints.append(
+                    f"{bounds} of {self.measured} radii of the {name} network are lower bounds: "
+                    "the search for the exact ones was too long."
+                )
+        return hints
 
     @property
     def verdict(self) -> str:
@@ -168,6 +175,7 @@ class Audit:
                 "averaging_index": net.averaging_index,
                 "median_radius": net.median_radius,
                 "radii": net.radii.tolist(),
+                "exact_radii": int(net.exact.sum()),
                 "universal_radius": net.universal.radius,
                 "universal_broken": net.universal.broken,
             }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from featavg import checks
 from featavg.array_files import write_arrays
 from featavg.arrays import FloatArray, IntArray
-from featavg.errors import InputError
+from featavg.errors import CertificationWarning, InputError
 from featavg.estimators.fitting import Plan, Task, fit_head
 from featavg.estimators.frontier import Frontier
-from featavg.estimators.heads import Head
+from featavg.estimators.heads import MAX_NODES, Head
 from featavg.estimators.plain_data import describe
 from featavg.estimators.scaling import Scaling
+from featavg.networks.shallow import ShallowNet
+from featavg.robustness.certify import exact_radii
+from featavg.robustness.radii import Radii
 
 
 class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -96,9 +101,13 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.head_, self.frontier_, self.learning_rate_ = fit_head(task, plan, rng=rng)
         self.n_iter_ = int(self.frontier_.steps[self.frontier_.chosen])
 
-    def _scaled(self, X: ArrayLike) -> FloatArray:
+    def _validated(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
-        points = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        points: FloatArray = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return points
+
+    def _scaled(self, X: ArrayLike) -> FloatArray:
+        points = self._validated(X)
         return self.scaling_.apply(points)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -107,35 +116,131 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         With two classes it is one number for each point, positive for the second class; with more
         classes it is one number for each point and class, and the largest decides.
         """
-        return self.head_.decision(self._scaled(X))
+        scaled = self._scaled(X)
+        return self.head_.decision(scaled)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each point."""
-        return self.classes_[self.head_.predict(self._scaled(X))]
+        scaled = self._scaled(X)
+        return self.classes_[self.head_.predict(scaled)]
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return the probability of each class, shape (points, classes)."""
-        return self.head_.probabilities(self._scaled(X))
+        scaled = self._scaled(X)
+        return self.head_.probabilities(scaled)
 
-    def predict_radius(self, X: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the certified L2 radius of each prediction, in the units of X.
+    def predict_radius(
+        self, X: ArrayLike, *, time_limit: float | None = None, n_jobs: int | None = None
+    ) -> FloatArray:
+        """Return a certified L2 radius of each prediction, in the units of X.
 
-        No perturbation of a smaller norm changes the prediction. The radius is exact (there are
-        perturbations of any larger norm that do change it), except for the readout "probability",
-        where it is a lower bound.
+        No perturbation of a smaller norm changes the prediction. Where the search ends before its
+        limits, which is the rule for the readout "argmax", there are perturbations that change it
+        at this norm, to a millionth; otherwise the radius is a lower bound, and a
+        `featavg.CertificationWarning` says so. `certify` returns both bounds.
 
         Parameters
         ----------
         X : array of shape (points, features)
             The points.
+        time_limit : float, optional
+            Seconds for each point.
         n_jobs : int, optional
             The number of processes, -1 for one on each core; by default one on each core if there
             is enough work.
         """
-        points = self._scaled(X)
-        predicted = self.head_.predict(points)
-        jobs = None if n_jobs is None else effective_n_jobs(n_jobs)
-        return self.head_.radii(points, predicted, jobs=jobs) / self.scaling_.factor
+        radii = self.certify(X, time_limit=time_limit, n_jobs=n_jobs)
+        bounds = ~radii.exact
+        if bounds.any():
+            warnings.warn(
+                f"{bounds.sum()} of {len(radii)} radii are lower bounds only, up to "
+                f"{100 * radii.gap.max():.2g} % below the shortest known perturbation that changes "
+                "the prediction; certify returns both bounds of each.",
+                CertificationWarning,
+                stacklevel=2,
+            )
+        return radii.lower
+
+    def certify(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        time_limit: float | None = None,
+        max_nodes: int = MAX_NODES,
+        n_jobs: int | None = None,
+    ) -> Radii:
+        """Return bounds of the L2 radius of each point, in the units of X, and which are exact.
+
+        With the readout "probability" they are the ends of a bracket; with "argmax" they agree
+        unless a search reaches a limit.
+
+        Parameters
+        ----------
+        X : array of shape (points, features)
+            The points.
+        y : array of shape (points,), optional
+            Their classes; a point that is misclassified has the radius 0. Without them, the radius
+            within which the prediction stays.
+        time_limit : float, optional
+            Seconds for each point, after which its bounds may differ.
+        max_nodes : int
+            The number of nodes of the search for each point, after which its bounds may differ.
+        n_jobs : int, optional
+            As in `predict_radius`.
+
+        Returns
+        -------
+        Radii
+            With `lower`, `upper`, `exact` and `perturbations`; for "argmax" also with proofs, which
+            ``radii.verify(model, X)`` checks.
+        """
+        points = self._validated(X)
+        scaled = self.scaling_.apply(points)
+        codes = self.head_.predict(scaled) if y is None else self._codes(y, len(points))
+        options: Any = {
+            "time_limit": time_limit,
+            "max_nodes": max_nodes,
+            "jobs": None if n_jobs is None else effective_n_jobs(n_jobs),
+        }
+        if self.head_.readout == "argmax":
+            return exact_radii(self.to_shallow(), points, self.classes_[codes], **options)
+        found = self.head_.radii(scaled, codes, **options)
+        factor = self.scaling_.factor
+        return replace(
+            found,
+            lower=found.lower / factor,
+            upper=found.upper / factor,
+            perturbations=found.perturbations / factor,
+        )
+
+    def _codes(self, y: ArrayLike, points: int) -> IntArray:
+        """Return classes of points as integers; refuse those that are unknown."""
+        labels = column_or_1d(y)
+        if len(labels) != points:
+            raise InputError(
+                f"y must hold one class for each of the {points} points; got {len(labels)}."
+            )
+        equal = labels[:, None] == self.classes_
+        known = equal.any(axis=1)
+        if not known.all():
+            choices = ", ".join(repr(name) for name in self.classes_.tolist())
+            raise InputError(
+                f"y must hold classes that the model was fitted to ({choices}); got "
+                f"{labels[~known].tolist()[0]!r}."
+            )
+        return equal.argmax(axis=1)
+
+    def to_shallow(self) -> ShallowNet:
+        """Return the classifier as a `featavg.ShallowNet` that takes points as `predict` does.
+
+        The scaling is folded in, and the labels are those of `classes_`, so that
+        ``featavg.exact_radii(model, X, y)`` takes the model itself. Only for the readout "argmax".
+        """
+        check_is_fitted(self)
+        shift, factor = self.scaling_.shift, self.scaling_.factor
+        scaled = self.head_.to_shallow(self.classes_)
+        return scaled.after_affine(np.full(len(shift), factor), -factor * shift)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to a file that `featavg.estimators.load` reads.

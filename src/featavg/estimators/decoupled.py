@@ -36,8 +36,8 @@ class DecoupledClassifier(HeadClassifier):
         larger one if that is more robust on held-out points, see
         `featavg.estimators.choice.choose_subclasses`.
     readout : {"argmax", "probability"}
-        Whether the subclass with the largest output decides (the radius is exact), or the sum of
-        the probabilities of the subclasses of each class (the radius is a lower bound).
+        Whether the subclass with the largest output decides (radii are exact), or the sum of the
+        probabilities of the subclasses of each class (radii have certified bounds).
     width : int
         h, the number of neurons for each subclass.
     max_subclasses : int
@@ -132,7 +132,8 @@ class DecoupledClassifier(HeadClassifier):
 
     def predict_subclass(self, X: ArrayLike) -> IntArray:
         """Return the subclass of each point, as numbered in `subclasses_.labels`."""
-        return self.head_.net.outputs(self._scaled(X)).argmax(axis=0)
+        scaled = self._scaled(X)
+        return self.head_.net.outputs(scaled).argmax(axis=0)
 
 
 def _names(subclass: Any, X: Any) -> Any:

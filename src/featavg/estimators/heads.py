@@ -6,14 +6,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp, softmax
 
-from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.arrays import FloatArray, IntArray
+from featavg.errors import InputError
 from featavg.networks.activation import ReLU
-from featavg.networks.base import TwoLayerNet
+from featavg.networks.base import TwoLayerNet, plain_relus
+from featavg.networks.multiclass import MultiClassNet
+from featavg.networks.shallow import ShallowNet
 from featavg.robustness.certify import exact_radii
+from featavg.robustness.radii import Radii
 
-_MAX_NODES = 10_000
+MAX_NODES = 10_000
+"""When a search gives up on a point unless told otherwise; the bounds of its radius then differ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,23 +95,49 @@ class Head:
             return np.column_stack([expit(-decision), expit(decision)])
         return softmax(decision, axis=1)
 
-    def radii(self, x: FloatArray, classes: IntArray, **search: Any) -> FloatArray:
+    def to_shallow(self, labels: ArrayLike | None = None) -> ShallowNet:
+        """Return the classifier as one network whose largest output decides, for argmax.
+
+        Parameters
+        ----------
+        labels : array of shape (classes,), optional
+            The labels of the classes; by default their numbers.
+        """
+        if self.readout != "argmax":
+            raise InputError(
+                "the class is that of the largest output only with the argmax readout; got the "
+                f"readout {self.readout!r}."
+            )
+        names = np.arange(self.classes) if labels is None else np.asarray(labels)
+        if self.net.has_one_output:  # the score of class 1 against class 0
+            return plain_relus(self.net, self.net.second_layer, names)
+        order = np.argsort(self.class_of, kind="stable")  # of equal outputs the first class decides
+        return plain_relus(self.net, self.net.second_layer[order], names[self.class_of[order]])
+
+    def radii(self, x: FloatArray, classes: IntArray, **search: Any) -> Radii:
         """Return certified radii: no smaller perturbation takes a point out of its given class.
 
-        Exact for a `BinaryNet` and the argmax readout (unless a search stops at `max_nodes`), a
-        lower bound for the probability readout; 0 where the point is misclassified. `search` has
-        options of `featavg.exact_radii`; by default there are fewer nodes, and one process.
+        They are exact for the argmax readout, unless a search reaches its limits, and certified
+        brackets for the probability readout; 0 where the point is misclassified. `search` has
+        options of `featavg.exact_radii`; by default there are fewer nodes, no certificates, and one
+        process.
         """
-        options = {"max_nodes": _MAX_NODES, "jobs": 1} | search
-        radii = np.zeros(len(x))
+        options: dict[str, Any] = {"max_nodes": MAX_NODES, "certificates": False, "jobs": 1}
+        options |= search
+        if self.readout == "argmax":
+            return exact_radii(self.to_shallow(), x, classes, **options)
+        lower, upper = np.full(len(x), np.inf), np.full(len(x), np.inf)
+        perturbations, turns = np.zeros_like(x), np.ones(len(x), dtype=bool)
         for c in np.unique(classes):
             own = np.flatnonzero(classes == c)
-            bounds = [
-                exact_radii(net, x[own], np.full(len(own), sign), **options)
-                for net, sign in self._contests(int(c))
-            ]
-            radii[own] = np.min([bound.lower for bound in bounds], axis=0)
-        return radii
+            for net, sign in self.contests(int(c)):
+                found = exact_radii(net, x[own], np.full(len(own), sign), **options)
+                lower[own] = np.minimum(lower[own], found.lower)
+                nearer = found.upper < upper[own]
+                at = own[nearer]
+                upper[at], turns[at] = found.upper[nearer], found.turns[nearer]
+                perturbations[at] = found.perturbations[nearer]
+        return Radii(lower, upper, perturbations, "l2", turns)
 
     def lower_radii(self, x: FloatArray, classes: IntArray, **search: Any) -> FloatArray:
         r"""Return lower bounds of `radii` in less time.
@@ -121,7 +153,7 @@ class Head:
         net = self.net
         one_neuron_a_group = len(net.weights) == len(net.second_layer)
         if not one_neuron_a_group or self.readout != "argmax" or net.activation != ReLU():
-            return self.radii(x, classes, **search)
+            return self.radii(x, classes, **search).lower
         z = net.preactivations(x)
         between = np.linalg.norm(net.weights[:, None] - net.weights[None], axis=2)
         radii = np.zeros(len(x))
@@ -135,35 +167,24 @@ class Head:
             radii[at] = np.maximum(reach.max(axis=0).min(axis=0), 0)
         return radii
 
-    def _contests(self, c: int) -> list[tuple[TwoLayerNet, int]]:
+    def contests(self, c: int) -> list[tuple[MultiClassNet, int]]:
         """Return binary networks and the label of class c; c wins where it wins all of them.
 
-        For two classes there is one network, and also for the argmax readout: the class against
-        all others. With the probability readout a class may win with a probability below 1/2, so
-        there is one network for each other class.
+        There is one for each other class, since a class may win with a probability below 1/2. The
+        positive side, which loses where both are equal, is that of the later class.
         """
         net = self.net
-        if net.has_one_output:
-            return [(net, 1 if c == 1 else -1)]
-        if self.classes == 2:
-            return [(net.with_positive(_listed(self.class_of == 1)), 1 if c == 1 else -1)]
-        if net.readout == "argmax":
-            return [(net.with_positive(_listed(self.class_of == c)), 1)]
-        pairs = [
-            np.flatnonzero(np.isin(self.class_of, (c, other)))
-            for other in range(self.classes)
-            if other != c
-        ]
-        return [
-            (net.of_classes(groups).with_positive(_listed(self.class_of[groups] == c)), 1)
-            for groups in pairs
-        ]
+        if not isinstance(net, MultiClassNet):
+            raise InputError(f"contests of classes need a MultiClassNet; got {net!r}.")
+        found = []
+        for other in set(range(self.classes)) - {c}:
+            groups = np.flatnonzero(np.isin(self.class_of, (c, other)))
+            later = np.flatnonzero(self.class_of[groups] == max(c, other))
+            pair = net.of_classes(groups).with_positive(later.tolist())
+            found.append((pair, 1 if c > other else -1))
+        return found
 
 
 def _nonzero(norms: FloatArray) -> FloatArray:
     """Return norms with 0 replaced by the smallest positive number, to divide by."""
     return np.maximum(norms, np.finfo(np.float64).tiny)
-
-
-def _listed(which: BoolArray) -> list[int]:
-    return [int(j) for j in np.flatnonzero(which)]
