@@ -212,13 +212,11 @@ def test_where_classes_are_as_probable_the_first_one_is_predicted():
     assert (head.radii(x[:2], np.array([1, 2])).upper == 0).all()
 
 
-@pytest.mark.xfail(reason="the bracket proves nothing about them", strict=False)
 def test_silent_points_of_the_probability_readout_have_a_lower_bound():
     radii = silent_head(readout="probability").radii(np.zeros((1, 2)), np.array([0]))
     assert radii.lower == pytest.approx([1.0], rel=0.5)
 
 
-@pytest.mark.xfail(reason="the bracket proves nothing about 5 of them", strict=False)
 @QUIET
 def test_no_certified_radius_of_the_probability_readout_is_zero():
     points, y = make_blobs(200, 2, centers=3, cluster_std=4, random_state=0)

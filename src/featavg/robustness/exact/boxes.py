@@ -84,7 +84,8 @@ class BoxedEuclidean(Euclidean):
             np.vstack([self._identity, -self._identity]), np.concatenate([self.high, -self.low])
         )
         answer = second_opinion(rows.and_also(sides), cutoff)
-        return replace(answer, multipliers=answer.multipliers[: len(rows.b)])
+        distance = answer.distance if answer.distance <= self.extent else np.inf
+        return replace(answer, distance=distance, multipliers=answer.multipliers[: len(rows.b)])
 
     def proved(
         self,
