@@ -55,6 +55,7 @@ docs: $(VENV)/docs ## build the documentation into docs/_build/html
 benchmark: $(VENV)/dev ## time the engine against what people use today
 	$(BIN)/python benchmarks/descent.py
 	$(BIN)/python benchmarks/robustness.py
+	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/regime.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/playground.py

@@ -10,8 +10,9 @@ import pytest
 from featavg.robustness.exact.checking import proved_bound
 from featavg.robustness.exact.contest import Decision, span_basis
 from featavg.robustness.exact.geometry import Euclidean
+from featavg.robustness.exact.nodes import Budget
 from featavg.robustness.exact.proof import Proof, ProofNode
-from featavg.robustness.exact.search import Budget, ContestSearch
+from featavg.robustness.exact.search import ContestSearch
 from support.shallow_oracles import random_shallow, sides
 
 

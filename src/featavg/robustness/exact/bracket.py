@@ -13,10 +13,10 @@ from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness.attacks import check_points
+from featavg.robustness.exact.nodes import Found
 from featavg.robustness.exact.odds_bound import log_odds_lower_bound
 from featavg.robustness.exact.odds_parts import OddsProblem
 from featavg.robustness.exact.odds_search import OddsSearch
-from featavg.robustness.exact.search import Found
 from featavg.robustness.exact.tasks import Limits, search_all
 from featavg.robustness.minimal_norm import attack_all
 from featavg.robustness.radii import Radii

@@ -12,10 +12,10 @@ import numpy as np
 from featavg.arrays import FloatArray, IntArray
 from featavg.robustness.exact.geometry import Cap, Euclidean
 from featavg.robustness.exact.nearest import NearestPoint, Rows
+from featavg.robustness.exact.nodes import Budget, Found
 from featavg.robustness.exact.odds_parts import NO_BOUND, Cuts, OddsProblem, Part, Relaxation
 from featavg.robustness.exact.odds_rows import LogOdds
 from featavg.robustness.exact.odds_turns import nearest_silence, nearest_turn
-from featavg.robustness.exact.search import Budget, Found
 
 # How near the bound has to come to the best perturbation for the search to end.
 CLOSED = 1e-4

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.robustness.exact.contest import PointProblem
 from featavg.robustness.exact.geometry import Cap, Euclidean, Geometry
+from featavg.robustness.exact.nodes import Budget, Found, Node
 from featavg.robustness.exact.patterns import PatternState, best_patterns, weights_at
 from featavg.robustness.exact.pieces import MARGIN, Pieces
 from featavg.robustness.exact.proof import Proof, ProofNode, Round, Weights
@@ -35,47 +35,6 @@ _MANY = 4
 _FEW = 20
 # In units of the radius: a set thinner than this is rounding.
 _DRAWN = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Budget:
-    """When a search gives up: after so many nodes, or at a moment of the performance counter."""
-
-    nodes: int
-    deadline: float = np.inf
-
-    def is_spent(self, visited: int) -> bool:
-        """Return whether to stop."""
-        return visited >= self.nodes or time.perf_counter() >= self.deadline
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The answer of a search: bounds of the radius, a perturbation of the upper one, a proof."""
-
-    lower: float
-    upper: float
-    point: FloatArray | None
-    proof: Proof | None = None
-
-
-@dataclass(order=True)
-class _Node:
-    """A part of the search space: challengers that are on (+1), off (-1) or undecided (0).
-
-    `bound` is the best one known; `point` solves the node's own relaxation, and everything in the
-    node is beyond a plane: at least `distance` along `normal`. `order` is its place in the log.
-    """
-
-    bound: float
-    order: int
-    contest: int = field(compare=False)
-    signs: IntArray = field(compare=False)
-    point: FloatArray = field(compare=False)
-    normal: FloatArray | None = field(compare=False)
-    distance: float = field(compare=False)
-    patterns: PatternState | None = field(compare=False, default=None)
-    use_patterns: bool = field(compare=False, default=True)
 
 
 class ContestSearch:
@@ -196,7 +155,7 @@ class ContestSearch:
 
     def _explore(self, budget: Budget) -> float:
         """Work through the nodes and return a bound: the radius itself if all are done."""
-        heap: list[_Node] = []
+        heap: list[Node] = []
         self._log.clear()
         self._proved = np.inf
         self._tries: list[bool] = []
@@ -226,7 +185,7 @@ class ContestSearch:
         recent = self._tries[-20:]
         return len(recent) < 20 or sum(recent) >= 4 or visited % 50 == 0
 
-    def _branches(self, node: _Node) -> Iterator[tuple[IntArray, int]]:
+    def _branches(self, node: Node) -> Iterator[tuple[IntArray, int]]:
         """Yield the parts of a node, after learning what its relaxed solution teaches."""
         index = node.contest
         on = self._challengers_on(index, node.point)
@@ -266,7 +225,7 @@ class ContestSearch:
         if bound <= self._pieces.geometry.extent:  # there is nothing further away
             self._proved = min(self._proved, bound)
 
-    def _is_drawn(self, node: _Node) -> bool:
+    def _is_drawn(self, node: Node) -> bool:
         """Return whether a fully decided node, which cannot be won, is at most drawn.
 
         A node that could be won by less than this arithmetic can tell is not, and counts.
@@ -283,10 +242,10 @@ class ContestSearch:
 
     def _push(
         self,
-        heap: list[_Node],
+        heap: list[Node],
         index: int,
         signs: IntArray,
-        parent: _Node | None,
+        parent: Node | None,
         split: int = -1,
     ) -> None:
         """Bound a node and keep it if it can hold something better than the best.
@@ -325,7 +284,7 @@ class ContestSearch:
             if bound >= self._radius * (1 - CLOSED):
                 self._close(bound)
                 return
-            known = _Node(
+            known = Node(
                 bound, order, index, signs, answer.point, answer.normal, answer.along_normal
             )
             known.patterns = None if parent is None else parent.patterns
@@ -335,7 +294,7 @@ class ContestSearch:
         if known is not None:
             heapq.heappush(heap, known)
 
-    def _bound_patterns(self, node: _Node) -> _Node:
+    def _bound_patterns(self, node: Node) -> Node:
         """Return a node with the bound over all patterns of its undecided challengers."""
         pieces, index = self._pieces, node.contest
         reach = pieces.reach(self._contests[index].challengers, self._cap(node))
@@ -385,7 +344,7 @@ class ContestSearch:
         now = self._pieces.z[challengers] + self._pieces.V[challengers] @ point
         return now > -slack * self._pieces.norms[challengers]
 
-    def _cap(self, node: _Node | None) -> Cap:
+    def _cap(self, node: Node | None) -> Cap:
         """Return where something better than the best can be, in a node."""
         if node is None or node.normal is None or np.isinf(self._furthest):
             return Cap(self._furthest)

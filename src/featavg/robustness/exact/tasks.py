@@ -20,8 +20,9 @@ from featavg.robustness.exact.checking import proved_bound
 from featavg.robustness.exact.contest import Decision, span_basis
 from featavg.robustness.exact.geometry import Euclidean, Geometry
 from featavg.robustness.exact.max_norm import MaxNorm
+from featavg.robustness.exact.nodes import Budget, Found
 from featavg.robustness.exact.proof import Proof
-from featavg.robustness.exact.search import Budget, ContestSearch, Found
+from featavg.robustness.exact.search import ContestSearch
 from featavg.robustness.exact.verify import leaves
 
 # A perturbation should turn the decision as it is and when stretched by this.
