@@ -1,8 +1,8 @@
 """How often radii are exact, and how long that takes, on networks that people train.
 
-Networks of scikit-learn on its own data sets, in L2 and (digits, pixels within bounds) in L-infinity;
-and the paper's network with initial weights that survive training, where branch and bound alone
-leaves a gap of a half. One core.
+Networks of scikit-learn on its own data sets, in L2 and (digits, with pixels within bounds) in
+L-infinity; and the paper's network with initial weights that survive training, where branch and
+bound alone leaves a gap of a half. One core.
 
     python benchmarks/exact.py [--points 30] [--seconds 10]
 """
