@@ -138,7 +138,7 @@ class _RadiusSearch:
     def __init__(self, net: TwoLayerNet, test: Sample) -> None:
         self.net, self._test = net, test
         self._lower, self._upper = np.empty(0), np.empty(0)
-        self._spent = 0.0
+        self._exact, self._spent = 0, 0.0
 
     @property
     def _is_complete(self) -> bool:
@@ -147,7 +147,7 @@ class _RadiusSearch:
     def compute(self, first: int, end: int) -> Radii:
         """Return the radii of some points."""
         x, y = self._test.x[first:end], self._test.y[first:end]
-        return exact_radii(self.net, x, y, max_nodes=_MAX_NODES, jobs=1)
+        return exact_radii(self.net, x, y, max_nodes=_MAX_NODES, certificates=False, jobs=1)
 
     def advance(self, seconds: float) -> dict[str, Any]:
         """Compute the radii of as many points as take about `seconds`; return all known ones."""
@@ -159,11 +159,12 @@ class _RadiusSearch:
             found = self.compute(done, done + more)
             self._lower = np.append(self._lower, found.lower)
             self._upper = np.append(self._upper, found.upper)
+            self._exact += int(found.exact.sum())
             self._spent += time.monotonic() - start
         return {
             "lower": rounded(np.sort(self._lower), 5),
             "upper": rounded(np.sort(self._upper), 5),
-            "exact": int((self._lower == self._upper).sum()),
+            "exact": self._exact,
             "points": len(self._upper),
             "median": rounded(np.median(self._upper), 5),
             "complete": self._is_complete,
