@@ -166,7 +166,7 @@ def robust_curve(
     method = _applicable(net, checks.choice("method", method, METHODS))
     size = only_l2(norm, "robust_curve")
     if method in ("exact", "bracket"):
-        found = exact_radii(net, points, labels, norm=size, progress=progress)
+        found = exact_radii(net, points, labels, norm=size, certificates=False, progress=progress)
         return _curve(grid, found, method, "none")
     if method == "minimal-norm":
         return _curve(grid, minimal_norm(net, points, labels, norm=size), method, "readout")
