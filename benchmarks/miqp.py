@@ -65,8 +65,11 @@ def _program(
     for rival in np.flatnonzero(own):
         gains = net.second_layer[winner] - net.second_layer[rival]
         slope = linear[winner] - linear[rival]
+        # tolerances are absolute, so what can change within the ball is of order 1
+        unit = np.abs(gains) @ np.linalg.norm(weights, axis=1) + np.linalg.norm(slope)
+        gains, slope = gains / unit, slope / unit
         ahead = scip.quicksum(float(g) * h for g, h in zip(gains, hidden, strict=True))
         ahead += scip.quicksum(float(s) * c for s, c in zip(slope, v, strict=True))
-        model.addCons(ahead + float(past[winner] - past[rival]) >= 0)
+        model.addCons(ahead + float((past[winner] - past[rival]) / unit) >= 0)
     model.setObjective(square)
     return model, square
