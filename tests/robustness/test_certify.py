@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -305,3 +306,37 @@ def test_auto_is_exact_where_it_can_be_and_certified_where_not(paper):
             np.testing.assert_array_equal(curve.accuracy, curve.certified)
     with pytest.raises(fa.InputError, match="'exact' is not available for the probability"):
         fa.robust_curve(fine, x, y, radii=radii, method="exact")
+
+
+def test_verify_checks_the_norm_of_perturbations(rng):
+    net = fa.BinaryNet(rng.standard_normal((4, 3)))
+    x = rng.standard_normal((5, 3))
+    radii = fa.exact_radii(net, x)
+    nearer = replace(radii, lower=radii.lower / 2, upper=radii.upper / 2)
+    refuted = nearer.verify(net, x).refuted
+    np.testing.assert_array_equal(
+        refuted, np.flatnonzero((radii.upper > 0) & (radii.upper < np.inf))
+    )
+
+
+@pytest.mark.parametrize("width", [1e-11, 4e-13, 1e-13])
+def test_slivers_wider_than_rounding_are_not_taken_for_draws(width):
+    """The second output is ahead between 1 and 1 + width only."""
+    net = fa.ShallowNet([[1.0], [1.0]], [-1.0, -1 - width], [[0.0, 0.0], [1.0, -3.0]], [0.0, 0.0])
+    assert net.predict([[1 + width]]) == [1]
+    radii = fa.exact_radii(net, [[0.0]])
+    assert radii.lower[0] <= 1 + width
+
+
+def test_a_radius_of_zero_by_cancellation_is_not_exact():
+    """Weights of 1e12 cancel to slopes of 1, and the decision turns at a distance of 40."""
+    K, slope = 1e12, 0.05
+    net = fa.ShallowNet(
+        [[1.0, 0.0], [K + 1, 0.0], [K - 1, slope]],
+        [10.0, 10 * K + 1, 10 * K + 1],
+        [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [K, 0.0, 0.0]],
+        np.zeros(3),
+    )
+    radii = fa.exact_radii(net, [[0.0, 0.0]], [0], target=2)
+    assert radii.lower[0] <= 40.02
+    assert not radii.exact[0] or radii.upper[0] > 39

@@ -18,6 +18,7 @@ from featavg.robustness.exact.checking import proved_bound
 from featavg.robustness.exact.contest import Decision
 from featavg.robustness.exact.proof import Proof
 from featavg.robustness.exact.tasks import (
+    LONGEST,
     Limits,
     PointSearch,
     Task,
@@ -25,7 +26,7 @@ from featavg.robustness.exact.tasks import (
     in_range,
     search_all,
 )
-from featavg.robustness.exact.verify import leaves_exactly
+from featavg.robustness.exact.verify import is_level, leaves_exactly
 from featavg.robustness.models import as_shallow
 from featavg.robustness.norm import Norm, as_norm
 from featavg.robustness.radii import Certificate, Radii
@@ -161,14 +162,21 @@ class SearchCertificate(Certificate):
         decision = Decision(net)
         turned, proved = np.ones(len(points), dtype=bool), np.zeros(len(points))
         for i, (own, opposing, proof) in enumerate(self.points):
-            x, found = points[i], radii.perturbations[i]
-            if np.isfinite(radii.upper[i]) and own[net.winners(x[None])[0]]:
-                turned[i] = leaves_exactly(net, x + found, own, opposing) or not radii.upper[i]
+            x, found, upper = points[i], radii.perturbations[i], float(radii.upper[i])
+            geometry = geometry_of(self.norm, self.bounds, x)
+            if upper == 0 and own[net.winners(x[None])[0]]:
+                turned[i] = is_level(net, x, own, opposing)
+            elif np.isfinite(upper):
+                turned[i] = geometry.length(found) <= upper * LONGEST and self._allows(x + found)
+                turned[i] = turned[i] and leaves_exactly(net, x + found, own, opposing)
             if proof is not None:
-                geometry = geometry_of(self.norm, self.bounds, x)
                 problem = decision.problem(x, own, opposing)
                 proved[i] = proved_bound(problem, geometry, proof)
         return turned, proved
+
+    def _allows(self, point: FloatArray) -> bool:
+        low, high = self.bounds or (-np.inf, np.inf)
+        return bool(low <= point.min() and point.max() <= high)
 
 
 def flat_points(net: ShallowNet, X: ArrayLike) -> FloatArray:

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from featavg.networks.shallow import ShallowNet
 from featavg.robustness.exact.checking import proved_bound
 from featavg.robustness.exact.contest import Decision, span_basis
 from featavg.robustness.exact.geometry import Euclidean
 from featavg.robustness.exact.nodes import Budget
-from featavg.robustness.exact.proof import Proof, ProofNode
+from featavg.robustness.exact.proof import Proof, ProofNode, Weights
 from featavg.robustness.exact.search import ContestSearch
 from support.shallow_oracles import random_shallow, sides
 
@@ -99,6 +100,39 @@ def test_an_empty_proof_proves_nothing():
     assert proved_bound(problem, Euclidean(), Proof(1.0, ())) == 0
     roots = tuple(ProofNode(i, -1, -1, 0) for i in range(len(problem.contests)))
     assert proved_bound(problem, Euclidean(), Proof(1.0, roots)) == 0
+
+
+def test_bounds_within_a_ball_say_nothing_about_what_is_outside():
+    problem, found = split_search()
+    nodes = tuple(
+        replace(n, rounds=[replace(r, radius=1e-3 * r.radius) for r in n.rounds])
+        for n in found.proof.nodes
+    )
+    bound = proved_bound(problem, Euclidean(), replace_proof(found.proof, nodes))
+    assert bound <= 1e-3 * found.upper * (1 + 1e-9)
+
+
+def test_a_plane_is_not_used_outside_of_the_ball_it_was_proved_in():
+    problem, found = split_search()
+    nodes = list(found.proof.nodes)
+    nodes[0] = replace(
+        nodes[0], rounds=[replace(r, radius=0.1 * r.radius) for r in nodes[0].rounds]
+    )
+    bound = proved_bound(problem, Euclidean(), replace_proof(found.proof, tuple(nodes)))
+    assert bound <= found.upper
+
+
+def test_a_draw_needs_a_multiplier_of_a_strict_rival():
+    net = ShallowNet([[1.0], [-1.0]], [-1.0, 1.0], [[1.0, 1.0], [0.0, 0.0]], [0.0, 0.0])
+    own, opposing = np.array([True, False]), np.array([False, True])
+    problem = Decision(net).problem(np.zeros(1), own, opposing)
+    proof = ContestSearch(problem, Euclidean()).run(Budget(100)).proof
+    assert proved_bound(problem, Euclidean(), proof) == np.inf
+    assert any(n.drawn is not None for n in proof.nodes)
+    for n in proof.nodes:
+        if n.drawn is not None:
+            n.drawn = Weights(0 * n.drawn.rivals, 0 * n.drawn.hindering, 0 * n.drawn.decided)
+    assert proved_bound(problem, Euclidean(), proof) <= 1
 
 
 def replace_proof(proof, nodes):

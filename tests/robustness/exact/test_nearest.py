@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from featavg.robustness.exact.nearest import Rows, nearest_point
+from featavg.robustness.exact.geometry import Cap, Euclidean
+from featavg.robustness.exact.nearest import (
+    Rows,
+    nearest_point,
+    proved_distance,
+    proved_plane,
+)
 from support.zoo import SEEDS
 
 
@@ -25,3 +31,37 @@ def test_nearest_point_is_feasible_and_its_distance_proved(seed):
     assert np.linalg.norm(answer.point) == pytest.approx(answer.distance, rel=1e-6, abs=1e-8)
     closer = nearest_point(rows, cutoff=answer.distance / 2)
     assert closer.distance >= answer.distance / 2 * (1 - 1e-9)
+
+
+def test_reach_of_rows_along_the_normal_keeps_all_digits():
+    """The part across the normal is tiny, and a difference of squares would lose it."""
+    rng = np.random.default_rng(0)
+    normal = rng.standard_normal(30)
+    normal /= np.linalg.norm(normal)
+    for exponent in np.linspace(-12, -3, 40):
+        across = rng.standard_normal(30)
+        across -= (across @ normal) * normal
+        across /= np.linalg.norm(across)
+        row = (normal + 10**exponent * across)[None]
+        low, high = Euclidean().reach(row, np.linalg.norm(row, axis=1), Cap(1.0, normal, 0.5))
+        furthest = 0.5 * normal - np.sqrt(0.75) * across
+        assert low[0] <= (row @ furthest)[0] + 1e-15
+        assert high[0] >= 1 - 1e-15
+
+
+def test_rows_with_errors_are_never_proved_to_be_empty():
+    """v1 <= -1 and v1 >= 1, but for errors of the slopes by which they meet at a distance of 20."""
+    A, b = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([-1.0, -1.0])
+    rows = Rows(A, b, np.full(2, 0.05), np.zeros(2))
+    assert proved_distance(rows, np.ones(2)) <= 20
+    assert proved_distance(Rows.of(A, b), np.ones(2)) == np.inf
+
+
+def test_planes_allow_for_errors_of_the_slopes():
+    """The true slope may be turned by the error, which matters more the longer a point is."""
+    rows = Rows(np.array([[-1.0, 0.0]]), np.array([-1.0]), np.array([0.1]), np.zeros(1))
+    normal, plane = proved_plane(rows, np.ones(1), 4.0)
+    turned = np.array([1.0, 0.1])  # <turned, v> >= 1
+    v = np.array([0.65, 3.6])
+    assert turned @ v >= 1
+    assert normal @ v >= plane

@@ -135,9 +135,10 @@ def test_what_is_no_network_is_refused(net):
         fa.exact_radii(net, [[1.0]], [1])
 
 
-def test_scales_that_floats_cannot_square_are_refused():
-    with pytest.raises(fa.InputError, match="weights must have a size from 1e-100"):
-        fa.exact_radii(fa.MultiClassNet(1e-200 * np.eye(2), 2), [[1.0, 2.0]], [1])
+def test_scales_that_floats_cannot_hold_are_refused():
+    tiny = fa.ShallowNet([[1e200]], [0.0], [[1.0]], [0.0], linear=[[1e-200]])
+    with pytest.raises(fa.InputError, match="the linear of this network are too small"):
+        fa.exact_radii(tiny, [[1.0]])
     with pytest.raises(fa.InputError, match="pre-activations must have a size"):
         fa.exact_radii(fa.BinaryNet(np.eye(2)), [[2e-200, 1e-200]], [1])
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from featavg.arrays import FloatArray
 from featavg.robustness.exact.geometry import Cap, Euclidean
-from featavg.robustness.exact.max_norm import NOT_ZERO, ROUNDOFF, SHORT, VIOLATED, ZERO, MaxNorm
+from featavg.robustness.exact.max_norm import ROUNDOFF, SHORT, VIOLATED, MaxNorm
 from featavg.robustness.exact.nearest import NearestPoint, Rows, second_opinion
 
 _NO_BOUND = 1e30
@@ -66,11 +66,11 @@ class BoxedEuclidean(Euclidean):
             fval_bound=_NO_BOUND if np.isinf(cutoff) else 0.5 * cutoff**2,
         )
         multipliers = np.maximum(info["lam"][size:], 0)
-        distance, normal, _ = self.proved(rows, multipliers, cutoff)
+        distance, normal, plane = self.proved(rows, multipliers, cutoff)
         if flag == 1 and (A @ point <= b + VIOLATED).all():
             point = np.clip(point, self.low, self.high)
             if self.length(point) <= distance + SHORT:
-                return NearestPoint(point, distance, multipliers, normal)
+                return NearestPoint(point, distance, multipliers, normal, plane)
         if flag == -1:
             for factor in (1.0, 1e2, 1e4, 1e6):  # multiples of a ray prove ever more
                 distance, _, _ = self.proved(rows, factor * multipliers, cutoff)
@@ -91,7 +91,7 @@ class BoxedEuclidean(Euclidean):
         self,
         rows: Rows,
         multipliers: FloatArray,
-        cutoff: float,  # noqa: ARG002  the half-space holds everywhere
+        cutoff: float,
     ) -> tuple[float, FloatArray | None, float]:
         r"""Return the distance that multipliers prove, and the direction in which it is.
 
@@ -110,8 +110,9 @@ class BoxedEuclidean(Euclidean):
         norm, size = self.length(v), float(multipliers.sum() + np.abs(mu).sum())
         if gain <= 0:
             return 0.0, None, 0.0
-        if norm <= ZERO * size:
-            return (np.inf if gain > NOT_ZERO * sizes else 0.0), None, 0.0
         error = float(rows.A_errors @ multipliers) + len(parts) * ROUNDOFF * size
-        distance = gain / (norm + error)
-        return (distance if distance <= self.extent else np.inf), v / norm, distance
+        # up to a multiple of the norm that is larger than the extent there is nothing
+        distance = np.inf if gain > (norm + error) * self.extent else gain / (norm + error)
+        if norm == 0:
+            return distance, None, 0.0
+        return distance, v / norm, (gain - error * min(cutoff, self.extent)) / norm

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from featavg.arrays import FloatArray, IntArray
 from featavg.robustness.exact.contest import PointProblem
 from featavg.robustness.exact.geometry import Cap, Euclidean, Geometry
+from featavg.robustness.exact.nearest import FAR
 from featavg.robustness.exact.patterns import patterns_of, safe_distance
 from featavg.robustness.exact.pieces import Pieces
-from featavg.robustness.exact.proof import PatternProof, Proof, ProofNode, Round, Weights
+from featavg.robustness.exact.proof import PatternProof, Proof, ProofNode, Weights
 from featavg.robustness.exact.shor import proves
 
-# Relative to what was summed up, a slope of this size is none.
-_NOISE = 1e-12
-# In units of the radius, a set thinner than this is rounding.
-_THIN = 1e-11
+# Of the multipliers that prove a draw, at least this share has to be that of strict rivals.
+_STRICT_SHARE = 1e-6
 
 
 def proved_bound(problem: PointProblem, geometry: Geometry, proof: Proof) -> float:
@@ -28,7 +29,8 @@ def proved_bound(problem: PointProblem, geometry: Geometry, proof: Proof) -> flo
     In each node, the multipliers of its rounds make one inequality of those that hold at every
     win, which is a half-space at some distance; the half-space narrows what the neurons can reach,
     and so the chords of the next round. A node's bound is the best of its own and of the one above
-    it, and what is proved is the smallest bound of the nodes that are not split.
+    it, but no more than the smallest ball that one of its relaxations was restricted to. What is
+    proved is the smallest bound of the nodes that are not split.
     """
     checker = _Checker(Pieces(problem, geometry, proof.unit))
     children: dict[int, list[int]] = {}
@@ -40,10 +42,10 @@ def proved_bound(problem: PointProblem, geometry: Geometry, proof: Proof) -> flo
     if roots != list(range(len(problem.contests))):
         return 0.0
     least = np.inf
-    states: dict[int, tuple[IntArray, float, Cap | None]] = {}
+    states: dict[int, tuple[IntArray, float, Cap]] = {}
     for number, node in enumerate(proof.nodes):
         size = len(problem.contests[node.contest].challengers)
-        signs, above, cap = np.zeros(size, dtype=np.int64), 0.0, None
+        signs, above, cap = np.zeros(size, dtype=np.int64), 0.0, Cap(np.inf)
         if node.parent >= 0:
             before, above, cap = states[node.parent]
             signs = before.copy()
@@ -54,8 +56,10 @@ def proved_bound(problem: PointProblem, geometry: Geometry, proof: Proof) -> flo
         if below:
             if not _is_split(below, signs, node.contest):
                 return 0.0
-        elif bound <= checker.extent and not checker.is_drawn(node, signs):
-            least = min(least, bound)
+        else:
+            bound = min(bound, cap.radius)
+            if bound <= checker.extent and not checker.is_drawn(node, signs):
+                least = min(least, bound)
     return least * proof.unit
 
 
@@ -76,31 +80,40 @@ class _Checker:
         self._pieces, self.extent = pieces, pieces.geometry.extent
 
     def node_bound(
-        self, node: ProofNode, signs: IntArray, bound: float, cap: Cap | None
-    ) -> tuple[float, Cap | None]:
-        """Return the bound of a node and the half-space of its last round."""
+        self, node: ProofNode, signs: IntArray, bound: float, cap: Cap
+    ) -> tuple[float, Cap]:
+        """Return the bound of a node, and the cap that everything nearer than its ball is in.
+
+        Bounds and half-spaces say nothing about what is outside of the balls they were proved in,
+        so the balls never grow.
+        """
         challengers = self._pieces.contests[node.contest].challengers
         for step in node.rounds:
-            low, high = self._pieces.reach(challengers, _within(cap, step.radius))
-            distance, normal, along = self._half_space(node.contest, step, signs, low, high)
+            cap = replace(cap, radius=min(cap.radius, step.radius))
+            low, high = self._pieces.reach(challengers, _usable(cap))
+            distance, normal, along = self._half_space(
+                node.contest, step.weights, signs, low, high, cap.radius
+            )
             bound = max(bound, distance)
             if np.isfinite(distance) and normal is not None:
-                cap = Cap(step.radius, normal, along)
+                cap = Cap(cap.radius, normal, along)
         if node.patterns is not None:
+            cap = replace(cap, radius=min(cap.radius, node.patterns.radius))
             bound = max(bound, self._pattern_bound(node.contest, node.patterns, signs, cap))
         return bound, cap
 
     def _half_space(
         self,
         index: int,
-        step: Round,
+        weights: Weights,
         signs: IntArray,
         low: FloatArray,
         high: FloatArray,
+        radius: float,
     ) -> tuple[float, FloatArray | None, float]:
         """Return how far the half-space of the sum of all inequalities is, and where it is."""
         pieces, contest = self._pieces, self._pieces.contests[index]
-        weights = _admissible(pieces, index, step.weights, signs)
+        weights = _admissible(pieces, index, weights, signs)
         who, decided = contest.challengers, weights.decided * signs
         slope = weights.hindering @ pieces.V - decided @ pieces.V[who]
         offset = float(weights.hindering @ pieces.z - decided @ pieces.z[who])
@@ -114,16 +127,14 @@ class _Checker:
             offset_size += weights.rivals @ total.offset_sizes
         offset -= pieces.rounding * float(offset_size)
         error = pieces.rounding * slope_size
-        cutoff = min(step.radius, pieces.geometry.extent)
+        cutoff = min(radius, pieces.geometry.extent)
         return pieces.geometry.half_space(slope, offset, error, slope_size, cutoff)
 
-    def _pattern_bound(
-        self, index: int, proof: PatternProof, signs: IntArray, cap: Cap | None
-    ) -> float:
+    def _pattern_bound(self, index: int, proof: PatternProof, signs: IntArray, cap: Cap) -> float:
         pieces = self._pieces
         if not isinstance(pieces.geometry, Euclidean):
             return 0.0
-        low, high = pieces.reach(pieces.contests[index].challengers, _within(cap, proof.radius))
+        low, high = pieces.reach(pieces.contests[index].challengers, _usable(cap))
         undecided = (signs == 0) & (low < 0) & (high > 0)
         if (undecided & ~proof.free).any() or (proof.free & (signs != 0)).any():
             return 0.0
@@ -144,14 +155,17 @@ class _Checker:
         slope = weights.hindering @ pieces.V - weights.rivals @ total.slopes
         size = weights.hindering @ pieces.norms + weights.rivals @ total.slope_sizes
         room = weights.rivals @ total.offsets - weights.hindering @ pieces.z
+        room_size = weights.hindering @ pieces.z_sizes + weights.rivals @ total.offset_sizes
         length = float(pieces.geometry.dual_length(slope[None])[0])
-        return bool(length <= _NOISE * size and room <= _THIN * size)
+        strict = weights.rivals[contest.strict].sum()
+        is_strict = strict > _STRICT_SHARE * weights.rivals.sum()
+        is_thin = room <= pieces.rounding * room_size
+        return bool(is_strict and is_thin and length <= pieces.rounding * size)
 
 
-def _within(cap: Cap | None, radius: float) -> Cap:
-    if cap is None or np.isinf(radius):
-        return Cap(radius)
-    return Cap(radius, cap.normal, cap.distance)
+def _usable(cap: Cap) -> Cap:
+    """Return a cap without its plane where the ball is larger than what planes are proved for."""
+    return Cap(cap.radius) if cap.radius > FAR else cap
 
 
 def _admissible(pieces: Pieces, index: int, weights: Weights, signs: IntArray) -> Weights:

@@ -12,8 +12,8 @@ from featavg.robustness.exact.nearest import (
     NearestPoint,
     Rows,
     nearest_point,
-    normal_of,
     proved_distance,
+    proved_plane,
 )
 
 
@@ -102,23 +102,27 @@ class Euclidean(Geometry):
         if cap.normal is None:
             return -R * norms, R * norms
         a = rows @ cap.normal
-        b = np.sqrt(np.maximum(np.square(norms) - np.square(a), 0))
+        square = np.square(norms) - np.square(a)
+        near = square < np.square(norms) / 8  # where the difference has lost digits
+        rest = rows[near] - a[near, None] * cap.normal
+        square[near] = np.square(rest).sum(axis=1)
+        b = np.sqrt(square)
         safe = np.where(norms > 0, norms, 1.0)
         ends = []
         for sign in (-1, 1):
             t = np.clip(R * sign * a / safe, min(cap.distance, R), R)
-            ends.append(sign * (sign * a * t + b * np.sqrt(np.maximum(R**2 - t**2, 0))))
+            ends.append(sign * (sign * a * t + b * np.sqrt(np.maximum((R - t) * (R + t), 0))))
         return ends[0], ends[1]
 
     def proved(
         self,
         rows: Rows,
         multipliers: FloatArray,
-        cutoff: float,  # noqa: ARG002  the half-space holds everywhere
+        cutoff: float,
     ) -> tuple[float, FloatArray | None, float]:
-        """Return the distance that multipliers prove, and the half-space of all points."""
+        """Return the distance that multipliers prove, and a half-space."""
         distance = proved_distance(rows, multipliers)
-        return distance, normal_of(rows, multipliers), distance
+        return distance, *proved_plane(rows, multipliers, cutoff)
 
     def nearest(self, rows: Rows, cutoff: float) -> NearestPoint:
         """Return the nearest point, by a quadratic program."""

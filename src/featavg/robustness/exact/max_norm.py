@@ -200,7 +200,8 @@ class MaxNorm(Geometry):
         norm = float(np.abs(g).sum())
         if np.isinf(self.extent) and norm <= ZERO * float(multipliers.sum()):
             sizes = float(np.abs(rows.b) @ multipliers)
-            return (np.inf if gain > NOT_ZERO * sizes else 0.0), None, 0.0
+            empty = gain > NOT_ZERO * sizes and distance >= FAR
+            return (np.inf if empty else distance), None, 0.0
         if norm == 0:
             return distance, None, 0.0
         # the plane is for points within the cutoff

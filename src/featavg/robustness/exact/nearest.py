@@ -57,20 +57,15 @@ class NearestPoint:
         What proves it.
     normal : array or None
         A direction of dual length 1.
-    plane : float or None
-        How far all points are along it at least; None if that is `distance`.
+    plane : float
+        How far all points within the cutoff are along it at least.
     """
 
     point: FloatArray | None
     distance: float
     multipliers: FloatArray
     normal: FloatArray | None = None
-    plane: float | None = None
-
-    @property
-    def along_normal(self) -> float:
-        """How far all points are along the normal, at least."""
-        return self.distance if self.plane is None else self.plane
+    plane: float = 0.0
 
 
 def nearest_point(rows: Rows, cutoff: float = np.inf) -> NearestPoint:
@@ -109,7 +104,7 @@ def nearest_point(rows: Rows, cutoff: float = np.inf) -> NearestPoint:
     multipliers = np.maximum(info["lam"], 0)
     distance = proved_distance(rows, multipliers)
     if flag == 1 and (A @ point <= b + 1e-10).all() and _length(point) <= distance + 1e-8:
-        return NearestPoint(point, distance, multipliers, normal_of(rows, multipliers))
+        return NearestPoint(point, distance, multipliers, *proved_plane(rows, multipliers, cutoff))
     if flag == -1 and distance >= min(cutoff, FAR):
         return NearestPoint(None, distance, multipliers)
     return second_opinion(rows, cutoff)
@@ -126,15 +121,21 @@ def _length(point: FloatArray) -> float:
 
 def proved_distance(rows: Rows, multipliers: FloatArray) -> float:
     """Return the distance that multipliers prove; infinity where they prove that there is none."""
-    gain = -float(rows.b @ multipliers) - float(rows.b_errors @ multipliers)
-    sizes = float(np.abs(rows.b) @ multipliers)
-    gain -= len(multipliers) * 2.3e-16 * sizes
+    gain, error = _gain_and_error(rows, multipliers)
     if gain <= 0:
         return 0.0
-    norm, size = _length(multipliers @ rows.A), float(multipliers.sum())
-    error = float(rows.A_errors @ multipliers) + 2 * len(multipliers) * 2.3e-16 * size
+    norm, sizes = _length(multipliers @ rows.A), float(np.abs(rows.b) @ multipliers)
+    distance = gain / (norm + error) if norm + error > 0 else np.inf
     # zero up to rounding (Farkas), if the gain is not rounding as well
-    return np.inf if norm <= error and gain > 1e-12 * sizes else gain / (norm + error)
+    return np.inf if norm <= error and gain > 1e-12 * sizes and distance >= FAR else distance
+
+
+def _gain_and_error(rows: Rows, multipliers: FloatArray) -> tuple[float, float]:
+    """Return a lower bound of the offset of a sum of rows, and a bound of its slope's error."""
+    roundoff = len(multipliers) * 2.3e-16
+    gain = -float(rows.b @ multipliers) - float(rows.b_errors @ multipliers)
+    gain -= roundoff * float(np.abs(rows.b) @ multipliers)
+    return gain, float(rows.A_errors @ multipliers) + 2 * roundoff * float(multipliers.sum())
 
 
 def second_opinion(rows: Rows, cutoff: float) -> NearestPoint:
@@ -151,11 +152,20 @@ def second_opinion(rows: Rows, cutoff: float) -> NearestPoint:
     point = -remainder[:-1] / remainder[-1]
     if _length(point) > cutoff:
         return NearestPoint(None, distance, multipliers)
-    return NearestPoint(point, distance, multipliers, normal_of(rows, multipliers))
+    return NearestPoint(point, distance, multipliers, *proved_plane(rows, multipliers, cutoff))
 
 
-def normal_of(rows: Rows, multipliers: FloatArray) -> FloatArray | None:
-    """Return the direction of dual length 1 in which multipliers prove a distance."""
+def proved_plane(
+    rows: Rows, multipliers: FloatArray, cutoff: float
+) -> tuple[FloatArray | None, float]:
+    """Return a direction of length 1, and how far points within the cutoff are along it at least.
+
+    An error of the slope counts in proportion to the norm of a point, so a plane beyond which all
+    of them are is nearer than the distance that is proved.
+    """
     slope = multipliers @ rows.A
     length = _length(slope)
-    return -slope / length if length > 0 else None
+    if length == 0:
+        return None, 0.0
+    gain, error = _gain_and_error(rows, multipliers)
+    return -slope / length, (gain - error * min(cutoff, FAR)) / length

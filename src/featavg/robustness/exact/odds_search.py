@@ -182,13 +182,13 @@ class OddsSearch:
                 relaxation,
                 answer.point,
                 answer.normal,
-                answer.distance,
+                answer.plane,
             )
             gap, gain = self._radius - answer.distance, answer.distance - plane
             if np.isinf(gap) or answer.normal is None or gain < _WORTHWHILE * gap:
                 break
             plane = answer.distance
-            cap = Cap(self._radius, answer.normal, answer.distance)
+            cap = Cap(self._radius, answer.normal, answer.plane)
         if node is not None:
             heapq.heappush(heap, node)
 

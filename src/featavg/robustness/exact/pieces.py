@@ -278,17 +278,18 @@ class Pieces:
         win = self.nearest_win(index, self.total(index, on), margins=margins)
         return win.nearest.point is not None
 
-    def width(self, index: int, total: Totals, win: Win) -> float:
-        """Return how thick the set of a win can be that is impossible with a margin.
+    def is_thin(self, index: int, total: Totals, win: Win) -> bool:
+        """Return whether a win that is impossible with a margin is a draw up to rounding.
 
-        Without the margins, the multipliers that prove it bound the sum of the distances within
-        which all of their inequalities can hold.
+        The multipliers that prove it impossible bound, without the margins, how far their
+        inequalities can be exceeded together.
         """
         by_cut = win.nearest.multipliers[: len(win.rivals)] / win.lengths
         contest = self.contests[index]
         rows = by_cut @ (contest.hindering[win.rivals] * win.masks)
         room = float(by_cut @ total.offsets[win.rivals] - rows @ self.z)
-        return room / float(win.nearest.multipliers.sum())
+        size = float(by_cut @ total.offset_sizes[win.rivals] + rows @ self.z_sizes)
+        return room <= self.rounding * size
 
     def wins(self, index: int, point: FloatArray, slack: float = _ROUNDING) -> bool:
         """Return whether a contest is won or drawn at a point, up to rounding."""

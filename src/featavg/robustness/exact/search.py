@@ -12,6 +12,7 @@ import numpy as np
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.robustness.exact.contest import PointProblem
 from featavg.robustness.exact.geometry import Cap, Euclidean, Geometry
+from featavg.robustness.exact.nearest import FAR
 from featavg.robustness.exact.nodes import Budget, Found, Node
 from featavg.robustness.exact.patterns import PatternState, best_patterns, weights_at
 from featavg.robustness.exact.pieces import MARGIN, Pieces
@@ -33,8 +34,6 @@ _UNITS = 8
 # The relaxation over all patterns is worth its time from this many undecided neurons on.
 _MANY = 4
 _FEW = 20
-# In units of the radius: a set thinner than this is rounding.
-_DRAWN = 1e-12
 
 
 class ContestSearch:
@@ -235,7 +234,7 @@ class ContestSearch:
             return False
         total = pieces.total(index, node.signs == 1)
         win = pieces.nearest_win(index, total, margins=MARGIN * self._contests[index].strict)
-        if win.nearest.point is not None or pieces.width(index, total, win) > _DRAWN:
+        if win.nearest.point is not None or not pieces.is_thin(index, total, win):
             return False
         self._log[node.order].drawn = pieces.weights(index, win, np.zeros(0, dtype=np.int64))
         return True
@@ -284,9 +283,7 @@ class ContestSearch:
             if bound >= self._radius * (1 - CLOSED):
                 self._close(bound)
                 return
-            known = Node(
-                bound, order, index, signs, answer.point, answer.normal, answer.along_normal
-            )
+            known = Node(bound, order, index, signs, answer.point, answer.normal, answer.plane)
             known.patterns = None if parent is None else parent.patterns
             if unbounded or answer.distance < plane * _WORTHWHILE:
                 break
@@ -346,7 +343,7 @@ class ContestSearch:
 
     def _cap(self, node: Node | None) -> Cap:
         """Return where something better than the best can be, in a node."""
-        if node is None or node.normal is None or np.isinf(self._furthest):
+        if node is None or node.normal is None or self._furthest > FAR:
             return Cap(self._furthest)
         return Cap(self._furthest, node.normal, node.distance)
 

@@ -23,12 +23,14 @@ from featavg.robustness.exact.max_norm import MaxNorm
 from featavg.robustness.exact.nodes import Budget, Found
 from featavg.robustness.exact.proof import Proof
 from featavg.robustness.exact.search import ContestSearch
-from featavg.robustness.exact.verify import leaves
+from featavg.robustness.exact.verify import is_level, leaves
 
 # A perturbation should turn the decision as it is and when stretched by this.
 _STRETCH = 1 + 1e-6
 # How much longer than the smallest one a perturbation may be that turns the decision for certain.
 _NEAR = 1 + 1e-5
+# The same with rounding, for a check of results.
+LONGEST = 1 + 1.1e-5
 # Work of this many seconds is worth starting other processes for.
 _WORTH_SHARING = 1.5
 _POINTS_AT_ONCE = 32
@@ -38,6 +40,8 @@ _CLOSED = 2e-9
 _NOTHING = 1e-15
 # Squares of what is smaller than this, or larger than its inverse, leave what a float can hold.
 _SMALLEST = 1e-100
+# Weights below this, such as those of dead neurons after weight decay, may get lost.
+_NO_WEIGHT = 1e-290
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -108,8 +112,10 @@ class PointSearch:
         lower = self._checked(found, task, geometry)
         if found.point is None:
             return Answer(lower, found.upper, nothing, True, found.proof)
-        if found.upper * problem.steepness <= _NOTHING * size:  # the point is on the boundary
-            return Answer(0.0, 0.0, nothing, True, found.proof)
+        if found.upper * problem.steepness <= _NOTHING * size and is_level(
+            self.net, task.x, task.own, task.opposing
+        ):
+            return Answer(0.0, 0.0, nothing, True, found.proof)  # the point is on the boundary
         inner, turns = self._inside(search, task, found.point)
         upper = found.upper
         if turns and search.length(inner) > upper * _NEAR:
@@ -174,15 +180,23 @@ def in_range(net: ShallowNet) -> ShallowNet:
     refuse_smooth(net.activation, "the exact radius")
     inner = _power_of_two(net.weights if net.weights.any() else net.linear)
     outer = _power_of_two(net.second_layer) if net.weights.any() else 1.0
-    return ShallowNet(
-        inner * net.weights,
-        inner * net.biases,
-        outer * net.second_layer,
-        inner * outer * net.output_biases,
-        activation=net.activation,
-        linear=inner * outer * net.linear,
-        labels=net.labels,
-    )
+    factors = {
+        "weights": inner,
+        "biases": inner,
+        "second_layer": outer,
+        "output_biases": inner * outer,
+        "linear": inner * outer,
+    }
+    scaled = {name: factor * getattr(net, name) for name, factor in factors.items()}
+    for name, values in scaled.items():
+        lost = (values == 0) & (np.abs(getattr(net, name)) > _NO_WEIGHT)
+        if lost.any() or not np.isfinite(values).all():
+            raise InputError(
+                f"sizes of the weights must not differ by more than floats can hold; the {name} of "
+                "this network are too small or too large beside the others."
+            )
+    linear = scaled.pop("linear")
+    return ShallowNet(*scaled.values(), activation=net.activation, linear=linear, labels=net.labels)
 
 
 def _power_of_two(values: FloatArray) -> float:

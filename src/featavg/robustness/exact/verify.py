@@ -47,6 +47,11 @@ def leaves_exactly(net: ShallowNet, point: FloatArray, own: BoolArray, opposing:
     return max((f[j], -j) for j in others) > max((f[j], -j) for j in rivals)
 
 
+def is_level(net: ShallowNet, point: FloatArray, own: BoolArray, opposing: BoolArray) -> bool:
+    """Return whether the largest own and the largest opposing output are equal up to rounding."""
+    return _leaves_for_certain(net, point, own, opposing) is None
+
+
 def exact_outputs(net: ShallowNet, point: FloatArray) -> list[Fraction]:
     """Return the outputs at a point, in rational arithmetic."""
     left, right = (Fraction(s) for s in refuse_smooth(net.activation, "the exact radius"))
