@@ -29,6 +29,9 @@ from featavg.networks.shallow import ShallowNet
 from featavg.robustness.certify import exact_radii
 from featavg.robustness.radii import Radii
 
+# A lower bound of a radius that is nearer than this to the upper one needs no warning.
+_CLOSE_ENOUGH = 1e-3
+
 
 class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A two-layer network as a scikit-learn classifier, with a certified radius."""
@@ -136,8 +139,9 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         No perturbation of a smaller norm changes the prediction. Where the search ends before its
         limits, which is the rule for the readout "argmax", there are perturbations that change it
-        at this norm, to a millionth; otherwise the radius is a lower bound, and a
-        `featavg.CertificationWarning` says so. `certify` returns both bounds.
+        at this norm, to a millionth; otherwise the radius is a lower bound, and where it is more
+        than 0.1 % below the upper one a `featavg.CertificationWarning` says so. `certify` returns
+        both bounds.
 
         Parameters
         ----------
@@ -150,7 +154,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             is enough work.
         """
         radii = self.certify(X, time_limit=time_limit, n_jobs=n_jobs)
-        bounds = ~radii.exact
+        bounds = radii.gap > _CLOSE_ENOUGH
         if bounds.any():
             warnings.warn(
                 f"{bounds.sum()} of {len(radii)} radii are lower bounds only, up to "

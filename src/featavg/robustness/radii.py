@@ -59,7 +59,8 @@ class Radii:
     ----------
     lower : array of shape (points,)
         No perturbation of a smaller norm turns the decision: a proof, with rounding allowed for.
-        0 where nothing is proved.
+        0 where nothing is proved. Infinity means that nothing was found within a million times the
+        typical distance to a kink, and that what is further cannot be told from nothing.
     upper : array of shape (points,)
         The norm of a perturbation that does; infinity where none exists or none was found. Both
         bounds are 0 where the decision is wrong without an attack, and infinity where nothing can
@@ -113,7 +114,10 @@ class Radii:
 
     @property
     def exact(self) -> BoolArray:
-        """Where the bounds agree to a millionth and the perturbation turns the decision."""
+        """Where the bounds agree to a millionth and a perturbation turns the decision.
+
+        That perturbation is at most a hundred-thousandth longer than `upper`.
+        """
         with np.errstate(invalid="ignore"):
             near = self.lower >= self.upper * (1 - EXACT)
         return near & self.turns

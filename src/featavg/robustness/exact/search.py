@@ -57,24 +57,15 @@ class ContestSearch:
         The point, and the ways to turn its decision.
     geometry : Geometry
         The norm, and where perturbations may be.
-    incumbent : array of shape (coordinates,), optional
-        A perturbation that is known to win one.
     """
 
-    def __init__(
-        self, problem: PointProblem, geometry: Geometry, incumbent: FloatArray | None = None
-    ) -> None:
+    def __init__(self, problem: PointProblem, geometry: Geometry) -> None:
         self._problem, self._geometry, self._contests = problem, geometry, problem.contests
         self._best: FloatArray | None = None
         self._radius = self._unproved = np.inf
-        if incumbent is None:
-            self._use_unit(_kink_distance(problem, geometry))
-            self._guess()
-            self._rescale()
-        else:
-            self._use_unit(geometry.length(incumbent))
-            self._best, self._radius = incumbent / self._pieces.unit, 1.0
-            self._polish(self._best)
+        self._use_unit(_kink_distance(problem, geometry))
+        self._guess()
+        self._rescale()
 
     def run(self, budget: Budget) -> Found:
         """Return the radius: both bounds equal up to rounding, unless the budget is spent."""
@@ -143,12 +134,6 @@ class ContestSearch:
                 size = len(contest.challengers)
                 for on in (*np.eye(size, dtype=bool), np.zeros(size, dtype=bool)):
                     self._improve(index, on)
-
-    def _polish(self, best: FloatArray) -> None:
-        """Move the best perturbation to the nearest point of its own linear piece."""
-        for index in range(len(self._contests)):
-            if self._pieces.wins(index, best, slack=1e-7):
-                self._improve(index, self._challengers_on(index, best))
 
     # --- exploring
 
