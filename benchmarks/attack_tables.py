@@ -13,6 +13,7 @@ Row = dict[str, Any]
 
 EDGES = (0.01, 0.1, 1.0)
 BANDS = ("gap of at most 1 %", "1 to 10 %", "10 to 100 %", "failed: more, or none found")
+TOGETHER = "best of Foolbox and ART"
 COLOURS = ("#0072B2", "#8FC1E3", "#F0C27A", "#D55E00")
 
 
@@ -24,16 +25,17 @@ def tables(rows: list[Row], points: list[Row]) -> str:
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     names = attacks(rows)
-    for name in names:
+    for name in [*names, TOGETHER]:
         default, best = (gaps_of(points, name, steps) for steps in ("default", "best"))
         seconds = [float(row["cpu_seconds"]) for row in chosen(rows, name, "default")]
         cells = [f"{len(default)}", *figures(default), gap(quantile(default, 0.9))]
-        cells += [duration(float(np.mean(seconds))), *figures(best)]
+        cells += [duration(float(np.mean(seconds))) if seconds else "", *figures(best)]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     networks = list(dict.fromkeys(row["network"] for row in rows if row["attack"]))
-    lines += ["", f"| median gap / 90 % gap | {' | '.join(networks)} |"]
+    lines += ["", "Each network by itself, at the default step size:", ""]
+    lines += [f"| median gap / 90 % gap | {' | '.join(networks)} |"]
     lines.append("|---|" + "--:|" * len(networks))
-    for name in names:
+    for name in [*names, TOGETHER]:
         cells = []
         for network in networks:
             here = [row for row in points if row["network"] == network]
@@ -60,16 +62,23 @@ def chosen(rows: list[Row], attack: str, steps: str) -> list[Row]:
 
 def gaps_of(points: list[Row], attack: str, steps: str) -> Array:
     """Return the gaps of the points that an attack was run on."""
-    values = (row.get(f"{attack}, {steps}") for row in points)
+    if attack == TOGETHER:
+        return np.array([smallest(row, steps) for row in points])
+    values = (row[f"{attack}, {steps}"] for row in points)
     return np.array([float(value) for value in values if value])
+
+
+def smallest(point: Row, steps: str) -> float:
+    """Return the smallest gap of a point by any attack of the libraries; "best" is of all steps."""
+    ends = (", default",) if steps == "default" else (", default", ", best")
+    columns = [key for key in point if key.endswith(ends) and "featavg" not in key]
+    return min(float(point[key]) for key in columns if point[key])
 
 
 def figures(gaps: Array) -> list[str]:
     """Return the failure rate, the share within 1 % and the median gap as they are printed."""
-    if not len(gaps):
-        return ["", "", ""]
     failed, near = np.mean(gaps > 1), np.mean(gaps <= 0.01)
-    return [f"{failed:.0%}", f"{near:.0%}", gap(quantile(gaps, 0.5))]
+    return [f"{100 * failed:.1f} %", f"{100 * near:.0f} %", gap(quantile(gaps, 0.5))]
 
 
 def quantile(gaps: Array, share: float) -> float:
@@ -90,7 +99,7 @@ def duration(seconds: float) -> str:
 
 def draw(rows: list[Row], points: list[Row]) -> bytes:
     """Return a picture: for each attack the shares of points in bands of the gap."""
-    names = attacks(rows)
+    names = [*attacks(rows), TOGETHER]
     with style():
         figure, panels = new_figure(10, 0.33 * len(names) + 1.4, columns=2)
         for panel, steps, title in zip(
@@ -99,21 +108,18 @@ def draw(rows: list[Row], points: list[Row]) -> bytes:
             ("default step size", "best of the step sizes tried, for each network"),
             strict=True,
         ):
-            gaps = [gaps_of(points, name, steps) for name in names]
-            if steps == "best":  # the default one, where it is the only one
-                gaps = [
-                    g if len(g) else gaps_of(points, n, "default")
-                    for n, g in zip(names, gaps, strict=True)
-                ]
-            shares = np.array([banded(some) for some in gaps])
+            shares = np.array([banded(gaps_of(points, name, steps)) for name in names])
             starts = np.zeros(len(names))
             for band, share, colour in zip(BANDS, 100 * shares.T, COLOURS, strict=True):
                 panel.barh(names, share, left=starts, color=colour, label=band, height=0.75)
                 starts += share
+            panel.margins(y=0.01)
             panel.invert_yaxis()
-            panel.set(title=title, xlim=(0, 100), xlabel="points, %")
+            panel.set(xticks=range(0, 101, 25), title=title, xlim=(0, 100), xlabel="points, %")
             panel.tick_params(axis="y", length=0)
         panels[1].set_yticklabels([])
+        panels[0].get_xticklabels()[-1].set_horizontalalignment("right")
+        panels[1].get_xticklabels()[0].set_horizontalalignment("left")
         figure.legend(*panels[0].get_legend_handles_labels(), ncols=4, loc="outside upper center")
     return rendered(figure, "png")
 
