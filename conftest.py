@@ -19,6 +19,7 @@ NEEDS = {
             "src/featavg/robustness/torch_operations.py",
             "src/featavg/vision",
             "tests/auditing/test_model.py",
+            "tests/benchmarks",
             "tests/experiments/test_figure2_embeddings.py",
             "tests/experiments/test_image_runs.py",
             "tests/networks/test_torch_net.py",
