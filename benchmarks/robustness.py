@@ -80,7 +80,8 @@ def ddn_norms(net: fa.ShallowNet, X: np.ndarray) -> np.ndarray:
         (module[2], net.second_layer, net.output_biases),
     ):
         layer.weight.data, layer.bias.data = torch.tensor(weight), torch.tensor(bias)
-    model = foolbox.PyTorchModel(module.eval(), bounds=(-1000, 1000), device="cpu")
+    bounds = (float(X.min()) - 3, float(X.max()) + 3)  # its steps are in units of these
+    model = foolbox.PyTorchModel(module.eval(), bounds=bounds, device="cpu")
     images, labels = torch.tensor(X), torch.tensor(net.winners(X))
     found, _, success = foolbox.attacks.DDNAttack()(model, images, labels, epsilons=None)
     distance = (found - images).norm(dim=1).numpy()
