@@ -281,8 +281,8 @@ class TestActivation:
         for other in (fa.Softplus(), fa.ReLUPower(2)):
             refused("piecewise linear", fa.exact_radii, binary(USUAL, activation=other), test.x,
                     test.y)  # fmt: skip
-        many = multi(USUAL, readout="argmax", activation=LEAKY)
-        refused("MultiClassNet needs an activation", fa.exact_radii, many, test.x, test.y)
+        many = fitted(multi(USUAL, readout="argmax", activation=LEAKY), USUAL)
+        check_radii(many, test.x, test.y, fa.exact_radii(many, test.x, test.y, jobs=1))
 
     def test_exact_radius_of_one_leaky_neuron_by_hand(self):
         """f = leaky(x1) - leaky(x2) vanishes where x1 = x2, also left of the kinks."""
@@ -606,9 +606,11 @@ class TestNorm:
             refused("'l2' or 'linf'", fa.exact_radii, self.net, self.x, self.y, norm=norm)
 
     def test_bracket(self):
-        many = fa.MultiClassNet(np.eye(2), classes=2)
+        many = fa.MultiClassNet(np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]), classes=3)
         assert fa.exact_radii(many, self.x, self.y).norm == "l2"
         refused("norms other than 'l2'", fa.exact_radii, many, self.x, self.y, norm="linf")
+        two = fa.MultiClassNet(np.eye(2), classes=2)  # the likelier class has the larger output
+        assert fa.exact_radii(two, self.x, self.y, norm="linf").upper[0] == pytest.approx(1.0)
 
     def test_attacks(self):
         rng = np.random.default_rng(0)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
+from featavg.networks.activation import refuse_smooth
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness.attacks import check_points
 from featavg.robustness.exact.nodes import Found
@@ -41,7 +42,7 @@ def probability_radii(
     Attacks and a bound in closed form treat all points at once. Where they are not near each
     other, a branch and bound finds a better perturbation and a better bound.
     """
-    if net.activation.pieces != (0.0, 1.0):
+    if refuse_smooth(net.activation, "the bracket") != (0.0, 1.0):
         raise InputError(f"the bracket needs a ReLU; got {net.activation!r}.")
     points, labels = check_points(net, x, net.predict(x) if y is None else y)
     view = AttackView.of(net, points, labels)
