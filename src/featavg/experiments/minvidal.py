@@ -24,6 +24,7 @@ from featavg.networks.binary import BinaryNet
 from featavg.plot.views import HeatMaps, Mark, Matrix, View
 from featavg.progress import wanted
 from featavg.robustness import exact_radii, minimal_norm
+from featavg.robustness.radii import EXACT
 from featavg.training.descent import descend
 from featavg.training.trajectory import Trajectory
 
@@ -119,7 +120,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
         found |= prefixed(f"p{power}", followed)
         found |= {f"p{power}_final_{key}": value[-1] for key, value in followed.items()}
         found[f"p{power}_cosines"] = _strongest(run.net, train)
-    proved = found["p1_final_radius_lower"] == found["p1_final_radius"]
+    proved = found["p1_final_radius_lower"] >= found["p1_final_radius"] * (1 - EXACT)
     found["p1_exact_radius"] = found["p1_final_radius"] if proved else np.nan
     found["p3_nearer"] = found["p3_final_decoupled_upper"] / found["p3_final_averaging_lower"]
     return found

@@ -119,8 +119,8 @@ def test_list_names_plugins_that_cannot_be_used(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("module", "sentence"),
     [
-        ("torch", "this needs the package torch: pip install 'featavg[vision]'."),
-        ("lightning_fabric", "this needs the package lightning_fabric: pip install 'featavg[visi"),
+        ("torch", "this needs PyTorch: pip install 'featavg[vision]'."),
+        ("lightning_fabric", "this needs Lightning Fabric: pip install 'featavg[visi"),
         ("somebodys_package", "this needs the package somebodys_package, which is not installed."),
     ],
 )
