@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import csv
-import inspect
 import json
 from types import SimpleNamespace
 
@@ -252,10 +251,6 @@ def fit_quietly(model, X, y):
         model.fit(X, y)
 
 
-@pytest.mark.skipif(
-    "bounds" not in inspect.signature(exact.exact_radii).parameters,
-    reason="exact_radii takes networks of featavg only",
-)
 def test_the_search_itself(folder, capsys):
     code, _, err = command(capsys, "certify", "model.npz", "points.npz")
     assert code == 0, err

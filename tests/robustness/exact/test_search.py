@@ -131,7 +131,7 @@ def test_single_precision_networks_have_perturbations_that_turn_them():
 
 @pytest.mark.parametrize("net", [None, "net", np.ones((2, 2))])
 def test_what_is_no_network_is_refused(net):
-    with pytest.raises(fa.InputError, match="must be"):
+    with pytest.raises(fa.InputError, match="model must be"):
         fa.exact_radii(net, [[1.0]], [1])
 
 

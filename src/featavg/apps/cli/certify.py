@@ -112,8 +112,7 @@ def certify(options: argparse.Namespace) -> int:
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isfinite(net.outputs(x)).all():
             raise InputError("outputs of MODEL must be finite; some overflow at points of DATA.")
-    exact_radii: Any = exact.exact_radii
-    found = exact_radii(
+    found = exact.exact_radii(
         net,
         x,
         y,
