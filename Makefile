@@ -6,6 +6,8 @@ BIN    := $(VENV)/bin
 RUNS      ?= runs
 DOCS_RUNS ?= figure1 figure2-synthetic figure3-synthetic
 FAST   := not browser and not cluster and not faults and not network and not slow and not vision
+# One worker for each core, each with one thread: more threads than cores make everything slower.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
@@ -23,10 +25,10 @@ play: $(VENV)/play ## open the playground in the browser
 	$(BIN)/featavg play
 
 test: $(VENV)/dev browser ## run the tests
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-fast: $(VENV)/test ## run the quick tests of the core: no PyTorch, Dask or browser
-	$(BIN)/python -m pytest -m '$(FAST)'
+	$(PYTEST) -m '$(FAST)'
 
 test-network: $(VENV)/test ## fetch the real data sets and check them
 	$(BIN)/python -m pytest -m network tests/datasets

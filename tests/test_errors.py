@@ -18,6 +18,7 @@ sys.exit(main(["run", sys.argv[2], "--quick"]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("blocked", "experiment", "sentence"),
     [

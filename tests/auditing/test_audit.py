@@ -61,6 +61,7 @@ def test_given_subclasses_are_used(six_clusters):
     assert "6" not in given.verdict.split("subclasses")[0]  # 3 + 3 subclasses given in 2 classes
 
 
+@pytest.mark.slow
 def test_one_subclass_in_each_class_has_nothing_to_average():
     law = fa.MultiCluster(clusters=2, dim=60)
     six_clusters = law.sample(120, rng=np.random.default_rng(0))

@@ -67,6 +67,7 @@ def test_more_subclasses_are_called_more_robust_only_if_they_are(audited):
     assert "No difference in robustness" in unclear.verdict
 
 
+@pytest.mark.slow
 def test_noise_does_not_contradict_itself():
     rng = np.random.default_rng(0)
     audited = audit(rng.standard_normal((300, 10)), rng.integers(0, 2, 300), points=40)

@@ -62,6 +62,7 @@ def test_the_comparison_notices_wrong_degrees_of_freedom(ambient, monkeypatch):
         assert stats.ks_2samp(ambient[name], found[name]).pvalue < 1e-3, name
 
 
+@pytest.mark.slow
 def test_centres_and_gram_matrix_in_span_coordinates(rng):
     law = fa.MultiCluster(clusters=4, dim=10**9, cosine=0.2, positive=[0, 2])
     train = law.sample(2500, rng=rng, coordinates="span")
@@ -81,6 +82,7 @@ def test_the_dimension_costs_nothing(rng):
     assert len(set(sizes.values())) == 1
 
 
+@pytest.mark.slow
 def test_auto_takes_the_span_only_where_ambient_coordinates_are_large(rng):
     law = fa.MultiCluster(clusters=2, dim=10**7)
     assert law.sample(5, rng=rng).frame is None

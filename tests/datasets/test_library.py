@@ -174,6 +174,7 @@ def test_help_teaches(capsys):
         assert word in text
 
 
+@pytest.mark.slow
 def test_no_pytorch_is_needed():
     code = "import sys, featavg.datasets, featavg.apps.cli.main; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

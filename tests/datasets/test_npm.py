@@ -54,6 +54,7 @@ def test_an_interrupt_while_npm_starts_leaves_no_npm(npm, monkeypatch, cache):
     assert tiny.nothing_is_left(cache)
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_nothing(npm, tmp_path, cache):
     os.mkfifo(tmp_path / "started")
     started = os.open(tmp_path / "started", os.O_RDONLY | os.O_NONBLOCK)

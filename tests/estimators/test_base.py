@@ -57,6 +57,7 @@ def binary_contests(head, c):
     return [(head.net.with_positive(own), 1)]
 
 
+@pytest.mark.slow
 @QUIET
 def test_no_attack_beats_the_radius(digits, law):
     rng = np.random.default_rng(0)
@@ -85,6 +86,7 @@ def test_no_attack_beats_the_radius(digits, law):
         assert (shortest >= radius * (1 - 1e-6)).all()
 
 
+@pytest.mark.slow
 @QUIET
 def test_attacks_in_input_space_change_what_is_predicted_only_beyond_the_radius(digits):
     """Not through the network's own view: steps in the space of X, judged by `predict`."""
@@ -122,6 +124,7 @@ def test_radius_is_exact_for_the_argmax_readout(digits):
     assert (model.predict(x + found.perturbations * (1 + 1e-6)) != predicted).all()
 
 
+@pytest.mark.slow
 @QUIET
 def test_processes_are_counted_as_scikit_learn_does(digits):
     X, digit, X_test, _ = digits
@@ -159,6 +162,7 @@ def test_frames(library):
         model.predict(frame[names[::-1]])
 
 
+@pytest.mark.slow
 @QUIET
 def test_pipeline_search_and_scores():
     X, y = load_iris(return_X_y=True)

@@ -19,6 +19,7 @@ def test_is_twice_as_robust_on_the_law(on_the_law, law):
     assert all(model.score(test.x, test.y) == 1 for model in on_the_law)
 
 
+@pytest.mark.slow
 @QUIET
 def test_in_few_dimensions_no_class_is_left_without_a_neuron():
     """A lone neuron that is off at all points of its class would never learn."""
@@ -30,6 +31,7 @@ def test_in_few_dimensions_no_class_is_left_without_a_neuron():
         assert all(kind(1, random_state=seed).fit(x, y).score(x, y) == 1 for seed in range(20))
 
 
+@pytest.mark.slow
 def test_digits_without_annotation(digits):
     X, digit, X_test, digit_test = digits
     y, y_test = digit >= 5, digit_test >= 5

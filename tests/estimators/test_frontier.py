@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from featavg.estimators import AveragingClassifier
 from support.classifiers import QUIET
 
 
+@pytest.mark.slow
 @QUIET
 def test_robustness_moves_along_the_frontier(digits):
     X, digit, *_ = digits

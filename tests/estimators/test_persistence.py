@@ -28,6 +28,7 @@ def models():
     yield DecoupledClassifier(2, max_iter=9).fit(X, NAMES.astype(object)[Y])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["save", "joblib"])
 def test_what_is_read_is_what_was_written(tmp_path, how):
     path = tmp_path / "model.npz"

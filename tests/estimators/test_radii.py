@@ -77,6 +77,7 @@ def test_silent_points_of_a_fitted_classifier_have_a_radius():
         assert found == pytest.approx(min(ways), rel=1e-6)
 
 
+@pytest.mark.slow
 @QUIET
 @pytest.mark.parametrize(
     "model",
@@ -105,6 +106,7 @@ def test_radii_are_those_of_the_network_in_units_of_the_input(model, names):
     assert radii.verify(model, x).holds
 
 
+@pytest.mark.slow
 @QUIET
 @pytest.mark.parametrize("model", [AveragingClassifier(1, max_iter=9), DecoupledClassifier(2)])
 def test_with_labels_misclassified_points_have_the_radius_zero(model):
@@ -152,6 +154,7 @@ def wide_model():
     return model, train.fresh(4, rng=rng).x
 
 
+@pytest.mark.slow
 def test_wide_networks_have_radii_that_are_exact_or_said_not_to_be():
     """Here 9.50 was returned without a word, where an attack changes the prediction at 15.98."""
     model, x = wide_model()
@@ -167,6 +170,7 @@ def test_wide_networks_have_radii_that_are_exact_or_said_not_to_be():
             model.predict_radius(x, n_jobs=1)
 
 
+@pytest.mark.slow
 def test_radii_that_are_only_bounds_are_announced():
     model, x = wide_model()
     exact = model.certify(x, n_jobs=1)
@@ -182,6 +186,7 @@ def test_radii_that_are_only_bounds_are_announced():
     np.testing.assert_array_equal(lower < exact.lower * (1 - 1e-6), np.full(len(x), True))
 
 
+@pytest.mark.slow
 @QUIET
 def test_the_probability_readout_has_a_bracket():
     y = NAMES[Y]
@@ -216,6 +221,7 @@ def test_silent_points_of_the_probability_readout_have_a_lower_bound():
     assert radii.lower == pytest.approx([1.0], rel=0.5)
 
 
+@pytest.mark.slow
 @QUIET
 def test_no_certified_radius_of_the_probability_readout_is_zero():
     points, y = make_blobs(200, 2, centers=3, cluster_std=4, random_state=0)

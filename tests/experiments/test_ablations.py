@@ -89,6 +89,7 @@ def test_the_baseline_is_the_network_of_figure2():
         np.testing.assert_array_equal(found["cosines"][i], shared["coarse_cosines"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_a_panel_for_each_value(name, tmp_path):
     parameters = tiny(name)

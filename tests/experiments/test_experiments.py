@@ -45,6 +45,7 @@ def test_quick_presets_reproduce(name, tmp_path):
     assert not failed
 
 
+@pytest.mark.slow
 def test_importing_the_experiments_does_not_import_torch():
     code = "import sys, featavg.apps.cli.main; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from featavg.experiments import (
     figure1,
@@ -8,6 +9,7 @@ from featavg.experiments import (
 )
 
 
+@pytest.mark.slow
 def test_figure1_shows_the_boundary_where_the_exact_perturbation_ends(tmp_path):
     results = run(figure1.EXPERIMENT, figure1.EXPERIMENT.quick, seeds=1, out=tmp_path).results
     reach = figure1.EXPERIMENT.quick.reach

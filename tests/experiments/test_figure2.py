@@ -12,6 +12,7 @@ from featavg.experiments import (
 )
 
 
+@pytest.mark.slow
 def test_figure2_at_the_papers_setting(tmp_path):
     """The matrix itself, entry by entry, in one seed."""
     finished = run(EXPERIMENTS["figure2-synthetic"], seeds=1, out=tmp_path)

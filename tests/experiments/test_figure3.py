@@ -34,6 +34,7 @@ def test_a_grid_that_ends_early_still_makes_a_figure(tmp_path):
     assert (finished.results["coarse_exact"] == 1).all()
 
 
+@pytest.mark.slow
 def test_figure3_curves_are_ordered(tmp_path):
     """Certified below exact below what attacks leave, at every radius."""
     results = run(figure3.EXPERIMENT, figure3.EXPERIMENT.quick, seeds=1, out=tmp_path).results

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from featavg import experiments
 from featavg.experiments import ledger
 from featavg.theory import LEDGER
 
 
+@pytest.mark.slow
 def test_the_ledger_counts_seeds(tmp_path):
     parameters = replace(
         ledger.Parameters(), clusters=4, times=4, test_samples=50, radius_samples=2

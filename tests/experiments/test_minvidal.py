@@ -8,6 +8,7 @@ import pytest
 from featavg.experiments import minvidal
 
 
+@pytest.mark.slow
 def test_min_vidal_follows_bounds_that_are_in_order():
     found = minvidal.measure(minvidal.EXPERIMENT.quick, 0)
     for power in (1, 2, 3):
@@ -22,6 +23,7 @@ def test_min_vidal_follows_bounds_that_are_in_order():
     assert not found["p3_radius_lower"].any()  # nothing is proved for higher powers
 
 
+@pytest.mark.slow
 def test_min_vidal_says_so_where_its_rules_do_not_hold():
     """A start so large that training hardly moves it: the first rule fails."""
     lazy = replace(minvidal.EXPERIMENT.quick, initial_norm=3.0, steps=50, radius_samples=5)

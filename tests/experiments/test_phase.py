@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 from featavg.apps.cli.main import main
 from support import sweep_faults as faults
@@ -16,6 +17,7 @@ def test_what_a_diagram_varies_cannot_be_set(tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_quick_sweep_of_a_diagram_is_the_quick_diagram(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     small = [f"--set={name}={value}" for name, value in (faults.FIXED | {"grid": 2}).items()]
@@ -25,6 +27,7 @@ def test_a_quick_sweep_of_a_diagram_is_the_quick_diagram(tmp_path, monkeypatch, 
         assert json.loads(capsys.readouterr().out)["done"] == runs
 
 
+@pytest.mark.slow
 def test_a_phase_diagram_is_the_sweep_as_a_matrix(tmp_path, capsys):
     options = "--grid 3 --dim 60 --samples 30 --steps 10 --test-samples 2 --clusters 4 --seeds 2"
     out = str(tmp_path)

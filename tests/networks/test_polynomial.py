@@ -125,6 +125,7 @@ def test_power_1_with_a_fixed_second_layer_is_the_papers_network(small_train, rn
     np.testing.assert_allclose(far.margins, there.margins, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [1, 2, 3])
 def test_balancedness_drifts_in_proportion_to_the_learning_rate(power):
     net, train = problem(power, True, 1)

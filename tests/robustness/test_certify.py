@@ -209,6 +209,7 @@ def _no_random_step_wins(net, X, radii, rng):
             assert not (nearer and leaves(net, moved[i], own, ~own))
 
 
+@pytest.mark.slow
 def test_neurons_that_nearly_cancel_are_not_called_exact_where_they_are_not():
     rng = np.random.default_rng(3)
     inexact = 0
@@ -231,6 +232,7 @@ def test_a_silent_point_is_not_at_the_boundary():
     assert radii.upper[0] == pytest.approx(1.0, rel=1e-6)  # the second output has to rise above 0
 
 
+@pytest.mark.slow
 def test_every_perturbation_turns_the_decision_also_at_corners():
     """About 1 in 500 random points: the cone of the turned decision misses the radial direction."""
     rng = np.random.default_rng(11)

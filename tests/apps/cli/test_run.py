@@ -43,6 +43,7 @@ def test_the_experiment_of_a_file_is_run_with_its_own_flags(folder, capsys):
     )
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_measured_again_and_a_changed_comment_is_not(folder):
     def reused():
         run = [sys.executable, "-m", "featavg", "run", "./mine_here.py"]
@@ -75,6 +76,7 @@ def test_files_without_an_experiment(command, address, text, message, folder, ca
     sys.modules.pop("bad_file", None)
 
 
+@pytest.mark.slow
 def test_a_sweep_over_the_experiment_of_a_file_in_worker_processes(folder, capsys):
     sweep = ["sweep", "./mine_here.py", "--vary", "size=1,2,3", "--workers", "2", "--json"]
     assert main([*sweep, "--vary", "shift=0:1:2"]) == 0
@@ -98,6 +100,7 @@ def test_a_sweep_over_the_experiment_of_a_file_in_worker_processes(folder, capsy
     assert "6 runs done, 0 failed, 0 missing" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_design_names_a_file_beside_it(folder, monkeypatch, capsys):
     design = 'experiment = "mine_here.py"\n[axes]\nsize = [1, 2]\n'
     (folder / "design.toml").write_text(design)

@@ -86,6 +86,7 @@ def test_what_is_no_address_is_refused_without_a_word_from_dask(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_whole_numbers_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fixed = [f"--set={name}={value}" for name, value in faults.FIXED.items()]

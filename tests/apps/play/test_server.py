@@ -53,6 +53,7 @@ def test_a_run_sends_frames_planes_radii_and_that_it_is_done(client):
     assert frames[-1]["coarse"]["index"] > 0.9 > 0.1 > frames[-1]["fine"]["index"]
 
 
+@pytest.mark.slow
 def test_going_on_gives_what_going_at_once_gives(client):
     at_once = dict(run(client, f"{SMALL}&tab={'a' * 16}&until=60"))
     tab = "b" * 16

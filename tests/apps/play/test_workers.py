@@ -9,6 +9,7 @@ from featavg.apps.play.settings import Settings
 from featavg.apps.play.workers import Pool, WorkerLostError
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_replaced():
     settings = Settings(clusters=3, dim=500, samples=40, width=2, steps=5, labels="coarse")
     pool = Pool(1)

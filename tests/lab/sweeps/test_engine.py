@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from featavg.apps.cli.main import main
 from featavg.experiments import averaging
 from featavg.lab.sweeps import sweep
@@ -9,6 +11,7 @@ from support import sweep_faults as faults
 from support.sweep_faults import small, tiny
 
 
+@pytest.mark.slow
 def test_every_row_is_what_the_experiment_measures_by_itself(tmp_path):
     from threadpoolctl import threadpool_limits
 
@@ -22,6 +25,7 @@ def test_every_row_is_what_the_experiment_measures_by_itself(tmp_path):
                 assert row[name] == measured[name]
 
 
+@pytest.mark.slow
 def test_tables_open_in_pandas_polars_and_duckdb(tmp_path):
     import duckdb
     import pandas
@@ -36,6 +40,7 @@ def test_tables_open_in_pandas_polars_and_duckdb(tmp_path):
     assert duckdb.sql(query).fetchall() == [(4,)]
 
 
+@pytest.mark.slow
 def test_a_failed_run_is_recorded_and_does_not_stop_the_others(tmp_path, capsys):
     fixed = {"samples": 30, "steps": 3, "test_samples": 2}
     broken = small(axes={"clusters": [4, 61], "dim": [60, 61]}, fixed=fixed, seeds=1)

@@ -278,6 +278,7 @@ def test_fifteen_neurons_a_side_are_exact_too():
     assert (fa.minimal_norm(net, test.x, test.y).upper >= radii.upper * (1 - 1e-6)).all()
 
 
+@pytest.mark.slow
 def test_processes_do_not_change_the_answer(paper):
     test, coarse, _ = paper
     one, two = (fa.exact_radii(coarse, test.x[:70], test.y[:70], jobs=j) for j in (1, 2))
