@@ -89,10 +89,10 @@ def audit(
         geometry = Geometry.of(scaled, found.labels, found.class_of)
         codes = np.searchsorted(coarse.classes_, labels[test])
         chosen = np.random.default_rng(random_state).permutation(len(test))[:points]
-        held = HeldOut(coarse.scaling_.apply(x[test]), codes, chosen, coarse.scaling_.factor)
-        coarse_network = held.network(coarse.head_, geometry)
+        held = HeldOut(x[test].astype(np.float64), codes, chosen)
+        coarse_network = held.network(coarse.head_.after(coarse.scaling_), geometry)
         reporter.show(3, "radii of held-out points")
-        fine_network = held.network(fine.head_, geometry, coarse_network)
+        fine_network = held.network(fine.head_.after(fine.scaling_), geometry, coarse_network)
         reporter.show(4, "radii of held-out points")
     accuracy = np.nan
     if finer is not None:

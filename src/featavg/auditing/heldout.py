@@ -66,23 +66,24 @@ class Network:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Scaled held-out points, the class of each, and the indices of those to measure."""
+    """Held-out points, the class of each, and the indices of those to measure."""
 
     x: FloatArray
     codes: IntArray
     chosen: IntArray
-    factor: float
 
     def network(self, head: Head, geometry: Geometry, coarse: Network | None = None) -> Network:
-        """Measure one network; universal perturbations are as long as for the coarse-label one."""
+        """Measure one network of points that are not scaled.
+
+        Universal perturbations are as long as for the coarse-label one.
+        """
         right = head.predict(self.x) == self.codes
         found = head.radii(self.x[self.chosen], self.codes[self.chosen], jobs=None)
-        radii = found.lower / self.factor
-        median = float(np.median(radii)) if coarse is None else coarse.median_radius
+        median = float(np.median(found.lower)) if coarse is None else coarse.median_radius
         return Network(
             accuracy=float(right.mean()),
             averaging_index=geometry.averaging_index(head.net.weights, head.neuron_classes),
-            radii=radii,
+            radii=found.lower,
             exact=found.exact,
             universal=self._universal(head, geometry, right, _STRIDE * median),
         )
@@ -108,7 +109,7 @@ class HeldOut:
                     norm = float(np.linalg.norm(difference))
                     if not norm > 0:
                         continue
-                    moved = self.x[own] + radius * self.factor * difference / norm
+                    moved = self.x[own] + radius * difference / norm
                     turned = int((head.predict(moved) != c).sum()) if len(own) else 0
                     if turned > best:
                         best, directions[c] = turned, difference / norm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,59 +16,60 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from featavg import checks
 from featavg.array_files import write_arrays
 from featavg.arrays import FloatArray, IntArray
+from featavg.checks import flag
 from featavg.errors import CertificationWarning, InputError
-from featavg.estimators.fitting import Plan, Task, fit_head
 from featavg.estimators.frontier import Frontier
-from featavg.estimators.heads import MAX_NODES, Head
+from featavg.estimators.heads import MAX_NODES, CertifiedHead
 from featavg.estimators.plain_data import describe
 from featavg.estimators.scaling import Scaling
 from featavg.networks.shallow import ShallowNet
-from featavg.robustness.certify import exact_radii
 from featavg.robustness.radii import Radii
 
 # A lower bound of a radius that is nearer than this to the upper one needs no warning.
 _CLOSE_ENOUGH = 1e-3
 
 
-class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A two-layer network as a scikit-learn classifier, with a certified radius."""
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """What `fit` was given, checked.
+
+    Attributes
+    ----------
+    x : array of shape (points, features)
+        Scaled points, in single precision.
+    codes : array of shape (points,)
+        The class of each point, as an index into `classes_`.
+    rng : numpy.random.Generator
+        Seeded by the parameter `random_state`.
+    """
+
+    x: FloatArray
+    codes: IntArray
+    rng: np.random.Generator
+
+
+class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A scikit-learn classifier whose predictions have a certified radius.
+
+    A subclass has an `__init__`, and a `fit` that sets `head_` and `frontier_`; what else is set is
+    set by `_checked`. The head classifies points scaled by `scaling_`.
+    """
 
     classes_: NDArray[Any]
-    head_: Head
+    head_: CertifiedHead
     scaling_: Scaling
     frontier_: Frontier
-    n_iter_: int
-    learning_rate_: float
     n_features_in_: int
-
-    def __init__(
-        self,
-        width: int = 5,
-        *,
-        robustness: float = 1.0,
-        learning_rate: float | str = "auto",
-        max_iter: int = 300,
-        validation_fraction: float = 0.2,
-        init_scale: float = 1e-5,
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.robustness = robustness
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.validation_fraction = validation_fraction
-        self.init_scale = init_scale
-        self.random_state = random_state
+    random_state: Any = None
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
         """Fit the classifier."""
 
-    def _checked(self, X: Any, y: Any) -> tuple[FloatArray, IntArray, np.random.Generator]:
-        """Return scaled points, their classes as integers, and a random generator."""
+    def _checked(self, X: Any, y: Any) -> TrainingData:
+        """Return checked and scaled training data; set `classes_` and `scaling_`."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -79,30 +80,8 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         self.scaling_ = Scaling.of(X)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        points = self.scaling_.apply(X, np.float32)
-        return points, codes.astype(np.int64), np.random.default_rng(int(seed))
-
-    def _plan(self, readout: str | None = None) -> tuple[Plan, float]:
-        """Return the checked parameters of training, and the fraction of held-out points."""
-        rate = self.learning_rate
-        if isinstance(rate, str):
-            checks.choice("learning_rate", rate, ("auto",))
-        fraction = checks.scale("validation_fraction", self.validation_fraction)
-        if not fraction < 1:
-            raise InputError(f"validation_fraction must be below 1; got {fraction!r}.")
-        plan = Plan(
-            width=checks.count("width", self.width),
-            init_scale=checks.scale("init_scale", self.init_scale),
-            readout=readout,
-            learning_rate=None if isinstance(rate, str) else checks.scale("learning_rate", rate),
-            max_iter=checks.count("max_iter", self.max_iter),
-            robustness=checks.scale("robustness", self.robustness, zero=True),
-        )
-        return plan, fraction
-
-    def _train(self, task: Task, plan: Plan, rng: np.random.Generator) -> None:
-        self.head_, self.frontier_, self.learning_rate_ = fit_head(task, plan, rng=rng)
-        self.n_iter_ = int(self.frontier_.steps[self.frontier_.chosen])
+        rng = np.random.default_rng(int(seed))
+        return TrainingData(self.scaling_.apply(X, np.float32), codes.astype(np.int64), rng)
 
     def _validated(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
@@ -133,7 +112,12 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.head_.probabilities(scaled)
 
     def predict_radius(
-        self, X: ArrayLike, *, time_limit: float | None = None, n_jobs: int | None = None
+        self,
+        X: ArrayLike,
+        *,
+        exact: bool = True,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
     ) -> FloatArray:
         """Return a certified L2 radius of each prediction, in the units of X.
 
@@ -147,12 +131,19 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array of shape (points, features)
             The points.
+        exact : bool
+            Whether to search for the exact radius. Otherwise the result is a certified lower bound
+            that takes little time, without a warning.
         time_limit : float, optional
             Seconds for each point.
         n_jobs : int, optional
             The number of processes, -1 for one on each core; by default one on each core if there
             is enough work.
         """
+        if not flag("exact", exact):
+            points = self._validated(X).astype(np.float64, copy=False)
+            codes = self.head_.predict(self.scaling_.apply(points))
+            return self.head_.after(self.scaling_).lower_radii(points, codes)
         radii = self.certify(X, time_limit=time_limit, n_jobs=n_jobs)
         bounds = radii.gap > _CLOSE_ENOUGH
         if bounds.any():
@@ -199,23 +190,17 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             With `lower`, `upper`, `exact` and `perturbations`; for "argmax" also with proofs, which
             ``radii.verify(model, X)`` checks.
         """
-        points = self._validated(X)
-        scaled = self.scaling_.apply(points)
-        codes = self.head_.predict(scaled) if y is None else self._codes(y, len(points))
-        options: Any = {
-            "time_limit": time_limit,
-            "max_nodes": max_nodes,
-            "jobs": None if n_jobs is None else effective_n_jobs(n_jobs),
-        }
-        if self.head_.readout == "argmax":
-            return exact_radii(self.to_shallow(), points, self.classes_[codes], **options)
-        found = self.head_.radii(scaled, codes, **options)
-        factor = self.scaling_.factor
-        return replace(
-            found,
-            lower=found.lower / factor,
-            upper=found.upper / factor,
-            perturbations=found.perturbations / factor,
+        points = self._validated(X).astype(np.float64, copy=False)
+        predicted = self.head_.predict(self.scaling_.apply(points))
+        codes = predicted if y is None else self._codes(y, len(points))
+        # of points that are not scaled, so that radii are in the units of X
+        return self.head_.after(self.scaling_).radii(
+            points,
+            codes,
+            time_limit=time_limit,
+            max_nodes=max_nodes,
+            jobs=None if n_jobs is None else effective_n_jobs(n_jobs),
+            certificates=True,
         )
 
     def _codes(self, y: ArrayLike, points: int) -> IntArray:
@@ -242,9 +227,7 @@ class HeadClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ``featavg.exact_radii(model, X, y)`` takes the model itself. Only for the readout "argmax".
         """
         check_is_fitted(self)
-        shift, factor = self.scaling_.shift, self.scaling_.factor
-        scaled = self.head_.to_shallow(self.classes_)
-        return scaled.after_affine(np.full(len(shift), factor), -factor * shift)
+        return self.head_.after(self.scaling_).to_shallow(self.classes_)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to a file that `featavg.estimators.load` reads.

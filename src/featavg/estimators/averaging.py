@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from featavg.estimators._base import HeadClassifier
 from featavg.estimators.fitting import Task, inner_split
+from featavg.estimators.paper_networks import HeadClassifier
 
 
 class AveragingClassifier(HeadClassifier):
@@ -75,9 +75,10 @@ class AveragingClassifier(HeadClassifier):
             Their classes.
         """
         plan, fraction = self._plan()
-        points, codes, rng = self._checked(X, y)
-        weights, halves = rng.spawn(2)
-        split = inner_split(codes, fraction, halves)
+        data = self._checked(X, y)
+        weights, halves = data.rng.spawn(2)
+        split = inner_split(data.codes, fraction, halves)
         classes = np.arange(len(self.classes_))
-        self._train(Task(points, codes, classes, split, self.scaling_, weights), plan, halves)
+        task = Task(data.x, data.codes, classes, split, self.scaling_, weights)
+        self._train(task, plan, halves)
         return self

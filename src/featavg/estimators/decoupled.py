@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from featavg import checks
 from featavg.arrays import IntArray
 from featavg.errors import InputError
-from featavg.estimators._base import HeadClassifier
 from featavg.estimators.choice import choose_subclasses
 from featavg.estimators.fitting import Split, Task, inner_split, measure_frontier
+from featavg.estimators.paper_networks import HeadClassifier
 from featavg.estimators.subclasses import Subclasses, SubclassSearch, given_subclasses
 from featavg.networks.multiclass import READOUTS
 
@@ -108,19 +108,19 @@ class DecoupledClassifier(HeadClassifier):
             subclasses.
         """
         plan, fraction = self._plan(checks.choice("readout", self.readout, READOUTS))
-        points, codes, rng = self._checked(X, y)
-        weights, halves, searching = rng.spawn(3)
+        data = self._checked(X, y)
+        weights, halves, searching = data.rng.spawn(3)
 
         def task(found: Subclasses, split: Split) -> Task:
-            return Task(points, found.labels, found.class_of, split, self.scaling_, weights)
+            return Task(data.x, found.labels, found.class_of, split, self.scaling_, weights)
 
         if subclass is not None:
-            self.subclasses_ = given_subclasses(self.classes_, codes, _names(subclass, X))
+            self.subclasses_ = given_subclasses(self.classes_, data.codes, _names(subclass, X))
             split = inner_split(self.subclasses_.labels, fraction, halves)
         else:
-            split = inner_split(codes, fraction, halves)
+            split = inner_split(data.codes, fraction, halves)
             self.subclasses_ = choose_subclasses(
-                SubclassSearch(points, codes, split.train, self.classes_, rng=searching),
+                SubclassSearch(data.x, data.codes, split.train, self.classes_, rng=searching),
                 split,
                 lambda found, part, short: measure_frontier(task(found, part), short, rng=halves),
                 plan,

@@ -27,8 +27,6 @@ _MOST_HELD_OUT = 2000
 _MANY_POINTS = 8000
 # The minimum number of held-out points for a useful accuracy.
 _FEWEST_HELD_OUT = 10
-# Searches for the frontier stop early; what is proved until then is still a lower bound.
-_FRONTIER_NODES = 200
 _RADIUS_POINTS = 100
 # Training stops when doubling the steps (two checkpoints) gains less than half a standard error of
 # accuracy, but not before the minimum number of steps, which is smaller if the accuracy is 1.
@@ -93,7 +91,7 @@ class Task:
     split : Split
         The points for training, which contain each subclass, and for validation.
     scaling : Scaling
-        Converts radii to the units of the input.
+        How they were scaled; radii are measured in the units of the input.
     rng : numpy.random.Generator
         Draws the initial weights.
     """
@@ -188,15 +186,16 @@ def _measure_path(
     check = task.x[task.split.check].astype(np.float64)
     right = task.class_of[task.fine[task.split.check]]
     some = np.sort(rng.permutation(len(check))[:_RADIUS_POINTS])
+    unscaled = task.scaling.undo(check[some])
     rows: list[tuple[int, float, float]] = []
     heads: list[Head] = []
     grid = checkpoint_steps(plan.max_iter)
     for step, net in training_path(start.net, part, learning_rate=rate, steps=grid):
         head = start.with_net(net)
         heads.append(head)
-        radii = head.lower_radii(check[some], right[some], max_nodes=_FRONTIER_NODES)
+        radii = head.after(task.scaling).lower_radii(unscaled, right[some])
         accuracy = float((head.predict(check) == right).mean())
-        rows.append((step, accuracy, float(np.median(radii / task.scaling.factor))))
+        rows.append((step, accuracy, float(np.median(radii))))
         steps, accuracies, radius = (np.array(column) for column in zip(*rows, strict=True))
         frontier = Frontier(
             steps,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from scipy.special import expit, logsumexp, softmax
 
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
+from featavg.estimators.scaling import Scaling
 from featavg.networks.activation import ReLU
 from featavg.networks.base import TwoLayerNet, plain_relus
 from featavg.networks.multiclass import MultiClassNet
@@ -20,6 +21,45 @@ from featavg.robustness.radii import Radii
 
 MAX_NODES = 10_000
 """When a search gives up on a point unless told otherwise; the bounds of its radius then differ."""
+
+_QUICK_NODES = 200
+"""When a search for a lower bound gives up: what is proved until then is one."""
+
+
+class CertifiedHead(Protocol):
+    """A classifier of scaled points with certified radii, for `CertifiedClassifier`.
+
+    Classes are numbers from 0; `Head` says what the methods return.
+    """
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+
+    @property
+    def readout(self) -> str:
+        """How a class is read out; for "argmax" there is a `to_shallow`."""
+
+    def decision(self, x: FloatArray) -> FloatArray:
+        """Return one number for each point of two classes, else one for each point and class."""
+
+    def predict(self, x: FloatArray) -> IntArray:
+        """Return the class of each point."""
+
+    def probabilities(self, x: FloatArray) -> FloatArray:
+        """Return the probability of each class, shape (points, classes)."""
+
+    def radii(self, x: FloatArray, classes: IntArray, **search: Any) -> Radii:
+        """Return certified radii of points of these classes; 0 for a misclassified point."""
+
+    def lower_radii(self, x: FloatArray, classes: IntArray) -> FloatArray:
+        """Return certified lower bounds of `radii` in less time."""
+
+    def to_shallow(self, labels: ArrayLike | None = None) -> ShallowNet:
+        """Return the classifier as one network whose largest output decides."""
+
+    def after(self, scaling: Scaling) -> CertifiedHead:
+        """Return the same classifier of points that are not scaled yet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +109,14 @@ class Head:
         """Return the head with another network of the same shape, in double precision."""
         weights, biases = net.weights.astype(np.float64), net.biases.astype(np.float64)
         return replace(self, net=net.with_parameters(weights, biases))
+
+    def after(self, scaling: Scaling) -> Head:
+        r"""Return the same classifier of points that are not scaled yet.
+
+        The scaling is folded into the first layer: :math:`W s (x - m) + b`. So radii are in the
+        units of these points, also where each coordinate has a factor of its own.
+        """
+        return replace(self, net=self.net.after_affine(*scaling.affine))
 
     def decision(self, x: FloatArray) -> FloatArray:
         """Return D_1 - D_0 of two classes, shape (points,), or all D, shape (points, classes)."""
@@ -148,12 +196,13 @@ class Head:
         .. math:: \min_l \max_j \min\Big(\frac{z_j - z_l}{\|w_j - w_l\|},
                   \frac{z_j}{\|w_j\|}\Big)
 
-        is a lower bound, and a tight one. Otherwise the result is that of `radii`.
+        is a lower bound, and a tight one. Otherwise the result is that of `radii` with fewer nodes
+        of the search.
         """
         net = self.net
         one_neuron_a_group = len(net.weights) == len(net.second_layer)
         if not one_neuron_a_group or self.readout != "argmax" or net.activation != ReLU():
-            return self.radii(x, classes, **search).lower
+            return self.radii(x, classes, **{"max_nodes": _QUICK_NODES} | search).lower
         z = net.preactivations(x)
         between = np.linalg.norm(net.weights[:, None] - net.weights[None], axis=2)
         radii = np.zeros(len(x))

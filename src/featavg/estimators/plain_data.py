@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from featavg.array_files import Arrays
 from featavg.errors import InputError
 from featavg.estimators.frontier import Frontier
-from featavg.estimators.heads import Head
+from featavg.estimators.heads import CertifiedHead, Head
 from featavg.estimators.scaling import Scaling
 from featavg.estimators.subclasses import Subclasses
 from featavg.networks import plain_data
 
-FORMAT = "featavg estimator 3"
+FORMAT = "featavg estimator 4"
 _LABEL_KINDS = "biufU"
+_NUMBERS = {"n_iter_": int, "learning_rate_": float}
 _FRONTIER_ARRAYS = ("steps", "accuracy", "radius")
 _FRONTIER = {"points": int, "radius_points": int, "held_out": bool, "robustness": float}
 
@@ -25,23 +26,21 @@ _FRONTIER = {"points": int, "radius_points": int, "held_out": bool, "robustness"
 def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     """Return a fitted estimator as a description that JSON can hold, and arrays."""
     head, frontier, scaling = estimator.head_, estimator.frontier_, estimator.scaling_
-    network, network_arrays = plain_data.describe(head.net)
+    network, network_arrays = _describe_head(head)
     about: dict[str, Any] = {
         "format": FORMAT,
         "kind": type(estimator).__name__,
         "parameters": [[k, _plain(v)] for k, v in estimator.get_params(deep=False).items()],
         "object_classes": estimator.classes_.dtype == object,
         "factor": scaling.factor,
-        "steps": int(estimator.n_iter_),
-        "learning_rate": float(estimator.learning_rate_),
+        "numbers": [_plain(getattr(estimator, name, None)) for name in _NUMBERS],
         "frontier": [getattr(frontier, name) for name in _FRONTIER],
-        "network": network,
+        "head": network,
     }
     arrays: Arrays = {
         "classes": _labels(estimator.classes_),
         "shift": scaling.shift,
         **network_arrays,
-        "class_of": head.class_of,
         **{f"frontier_{name}": getattr(frontier, name) for name in _FRONTIER_ARRAYS},
     }
     if hasattr(estimator, "feature_names_in_"):
@@ -52,6 +51,21 @@ def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         about["strength"] = _plain(found.strength)
         arrays["subclass_labels"] = found.labels
     return about, arrays
+
+
+def _describe_head(head: CertifiedHead) -> tuple[dict[str, Any], Arrays]:
+    """Return a head as a description and arrays; refuse one of an unknown kind."""
+    if not isinstance(head, Head):
+        raise InputError(f"only a Head can be saved; got {head!r}.")
+    network, arrays = plain_data.describe(head.net)
+    return {"kind": "Head", "network": network}, {**arrays, "class_of": head.class_of}
+
+
+def _restore_head(about: Mapping[str, Any], arrays: Arrays) -> CertifiedHead:
+    """Return the head that `_describe_head` described."""
+    if about["kind"] != "Head":
+        raise ValueError("it has a classifier of another kind")
+    return Head(plain_data.restore(about["network"], arrays), arrays["class_of"])
 
 
 def _plain(value: Any) -> Any:
@@ -91,12 +105,14 @@ def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
     classes = arrays["classes"]
     estimator.classes_ = classes.astype(object) if about["object_classes"] else classes
     estimator.scaling_ = Scaling(arrays["shift"], float(about["factor"]))
-    estimator.head_ = Head(plain_data.restore(about["network"], arrays), arrays["class_of"])
+    estimator.head_ = _restore_head(about["head"], arrays)
     frontier: dict[str, Any] = {name: arrays[f"frontier_{name}"] for name in _FRONTIER_ARRAYS}
     for (name, kind), value in zip(_FRONTIER.items(), about["frontier"], strict=True):
         frontier[name] = kind(value)
     estimator.frontier_ = Frontier(**frontier)
-    estimator.n_iter_, estimator.learning_rate_ = int(about["steps"]), float(about["learning_rate"])
+    for (name, kind), value in zip(_NUMBERS.items(), about["numbers"], strict=True):
+        if value is not None:
+            setattr(estimator, name, kind(value))
     estimator.n_features_in_ = len(estimator.scaling_.shift)
     if "feature_names" in arrays:
         estimator.feature_names_in_ = arrays["feature_names"].astype(object)
@@ -115,16 +131,24 @@ def _subclasses(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> Sub
 
 def _check_shapes(estimator: Any) -> None:
     """Refuse parts that do not fit together."""
-    head, frontier = estimator.head_, estimator.frontier_
-    groups = max(head.net.output_count, 2)
+    head, frontier, features = estimator.head_, estimator.frontier_, estimator.n_features_in_
     fits = (
-        head.net.dim == estimator.n_features_in_
+        _fits(head, features)
+        and head.classes == len(estimator.classes_)
         and estimator.scaling_.shift.ndim == 1
-        and head.class_of.shape == (groups,)
-        and np.array_equal(np.unique(head.class_of), np.arange(len(estimator.classes_)))
         and frontier.steps.shape == frontier.accuracy.shape == frontier.radius.shape
         and frontier.steps.ndim == 1
-        and len(getattr(estimator, "feature_names_in_", estimator.scaling_.shift)) == head.net.dim
+        and len(getattr(estimator, "feature_names_in_", estimator.scaling_.shift)) == features
     )
     if not fits:
         raise ValueError("its parts do not fit together")
+
+
+def _fits(head: Head, features: int) -> bool:
+    """Return whether a head takes so many features and has a group for each of its classes."""
+    groups = max(head.net.output_count, 2)
+    return (
+        head.net.dim == features
+        and head.class_of.shape == (groups,)
+        and np.array_equal(np.unique(head.class_of), np.arange(head.classes))
+    )

@@ -49,7 +49,17 @@ class Scaling:
         spread /= largest  # so that squares stay in range
         return cls(shift, float(1 / (largest * np.sqrt(np.vdot(spread, spread) / spread.size))))
 
+    @property
+    def affine(self) -> tuple[FloatArray, FloatArray]:
+        """The factor of each coordinate and the offset t of the map s x + t."""
+        factors = np.full(len(self.shift), self.factor)
+        return factors, -factors * self.shift
+
     def apply(self, x: FloatArray, dtype: Any = np.float64) -> FloatArray:
         """Return scaled points."""
         moved: FloatArray = (x - self.shift) * self.factor
         return moved.astype(dtype, copy=False)
+
+    def undo(self, x: FloatArray) -> FloatArray:
+        """Return the points whose scaled ones these are."""
+        return x / self.factor + self.shift

@@ -105,6 +105,24 @@ class TwoLayerNet(ABC):
     def to_shallow(self) -> ShallowNet:
         """Return the decision as that of a `ShallowNet`, with the labels -1 and +1; or refuse."""
 
+    def after_affine(self, factors: FloatArray, offset: FloatArray) -> TwoLayerNet:
+        """Return the network that takes x where this one takes factors * x + offset.
+
+        It is in double precision, and its biases are not zero even where this one has none.
+        """
+        return self.with_parameters(*self._first_layer_after(factors, offset))
+
+    def _first_layer_after(
+        self, factors: FloatArray, offset: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        if self.activation.normalized and self.activation.pieces is None:
+            raise InputError(
+                "a scaling can only be folded into a network whose activation does not look at "
+                f"the norms of the weights; got {self.activation!r}."
+            )
+        W, b = self.weights.astype(np.float64), self.biases.astype(np.float64)
+        return W * factors, b + W @ offset
+
     def with_readout(self, readout: str) -> TwoLayerNet:
         """Return the network with another readout, which only one of many classes has."""
         raise self._needs_classes("another readout")

@@ -200,6 +200,14 @@ class MultiClassNet(TwoLayerNet):
             raise InputError("the second layer of a MultiClassNet is fixed; got another one.")
         return self._replaced(weights=weights, biases=biases if self.has_biases else None)
 
+    def after_affine(self, factors: FloatArray, offset: FloatArray) -> MultiClassNet:
+        """Return the network, with biases, that takes x where this one takes factors * x + offset.
+
+        It is in double precision.
+        """
+        weights, biases = self._first_layer_after(factors, offset)
+        return self._replaced(weights=weights, biases=biases)
+
     def with_readout(self, readout: str) -> MultiClassNet:
         """Return the network with another readout."""
         return self._replaced(readout=readout)
