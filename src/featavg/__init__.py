@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from featavg.data.law import Law, MeasuredLaw, Sample
 from featavg.data.multicluster import AnisotropicClusters, MultiCluster, XorClusters
-from featavg.errors import CertificationWarning, InputError
+from featavg.errors import CertificationWarning, FeatureScaleWarning, InputError
 from featavg.measures.alignment import (
     alignment,
     averaging_index,
@@ -107,6 +107,7 @@ __all__ = [
     "CrossEntropy",
     "DecoupledClassifier",
     "Exponential",
+    "FeatureScaleWarning",
     "GradientDescent",
     "Hinge",
     "InputError",
