@@ -34,8 +34,8 @@ from featavg.measures.kkt import KKTResidual, kkt_residual
 from featavg.measures.margins import MarginHistory, Rates, normalized_margin, smoothed_margin
 from featavg.networks.activation import Activation, LeakyReLU, ReLU, ReLUPower, Softplus
 from featavg.networks.binary import BinaryNet
+from featavg.networks.coarse_loss import CoarseCrossEntropy
 from featavg.networks.loss import (
-    CoarseCrossEntropy,
     CrossEntropy,
     Exponential,
     Hinge,
@@ -45,6 +45,7 @@ from featavg.networks.loss import (
 )
 from featavg.networks.multiclass import MultiClassNet
 from featavg.networks.shallow import ShallowNet
+from featavg.networks.weighted_loss import Weighted
 from featavg.robustness import (
     L2,
     AttackResult,
@@ -136,6 +137,7 @@ __all__ = [
     "Square",
     "Trajectory",
     "WeightDecay",
+    "Weighted",
     "XorClusters",
     "__version__",
     "alignment",
