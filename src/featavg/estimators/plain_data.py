@@ -20,7 +20,13 @@ FORMAT = "featavg estimator 4"
 _LABEL_KINDS = "biufU"
 _NUMBERS = {"n_iter_": int, "learning_rate_": float}
 _FRONTIER_ARRAYS = ("steps", "accuracy", "radius")
-_FRONTIER = {"points": int, "radius_points": int, "held_out": bool, "robustness": float}
+_FRONTIER = {
+    "points": int,
+    "radius_points": int,
+    "held_out": bool,
+    "robustness": float,
+    "effective_points": float,
+}
 
 
 def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
@@ -109,7 +115,7 @@ def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
     estimator.head_ = _restore_head(about["head"], arrays)
     frontier: dict[str, Any] = {name: arrays[f"frontier_{name}"] for name in _FRONTIER_ARRAYS}
     for (name, kind), value in zip(_FRONTIER.items(), about["frontier"], strict=True):
-        frontier[name] = kind(value)
+        frontier[name] = None if value is None else kind(value)
     estimator.frontier_ = Frontier(**frontier)
     for (name, kind), value in zip(_NUMBERS.items(), about["numbers"], strict=True):
         if value is not None:
