@@ -79,7 +79,7 @@ class AveragingClassifier(HeadClassifier):
         Parameters
         ----------
         X : array or frame of shape (points, features)
-            The points.
+            The points; sparse matrices are refused.
         y : array of shape (points,)
             Their classes.
         sample_weight : array of shape (points,), optional

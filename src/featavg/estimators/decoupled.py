@@ -109,7 +109,7 @@ class DecoupledClassifier(HeadClassifier):
         Parameters
         ----------
         X : array or frame of shape (points, features)
-            The points.
+            The points; sparse matrices are refused.
         y : array of shape (points,)
             Their classes.
         subclass : array of shape (points,), optional

@@ -226,7 +226,7 @@ def _measure_path(
     for step, head in start.path(checkpoint_steps(plan.max_iter)):
         heads.append(head)
         radii = head.after(task.scaling).lower_radii(unscaled, right[some])
-        rows.append((step, weights.mean(head.predict(check) == right), of_some.median(radii)))
+        rows.append((step, weights.share(head.predict(check) == right), of_some.median(radii)))
         steps, accuracies, radius = (np.array(column) for column in zip(*rows, strict=True))
         frontier = Frontier(
             steps,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 
-from featavg.arrays import FloatArray, IntArray
+from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.errors import InputError
 from featavg.networks.loss import Loss
 from featavg.networks.weighted_loss import Weighted
@@ -79,9 +79,9 @@ class PointWeights:
         """Return a loss with these weights."""
         return loss if self.are_equal else Weighted(loss, self.values)
 
-    def mean(self, values: Any) -> float:
-        """Return the weighted mean of a number of each point."""
-        return float(self.values @ values / self.values.sum())
+    def share(self, is_so: BoolArray) -> float:
+        """Return the share of the weight of which something is so; exactly 1 if it always is."""
+        return 1 - float(self.values @ ~is_so / self.values.sum())
 
     def median(self, values: FloatArray) -> float:
         """Return the weighted median: half of the weight is on either side.
