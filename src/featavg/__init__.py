@@ -78,7 +78,7 @@ from featavg.training.trajectory import Trajectory
 if TYPE_CHECKING:
     from featavg.auditing.audit import audit
     from featavg.auditing.model import audit_model
-    from featavg.estimators import AveragingClassifier, DecoupledClassifier
+    from featavg.estimators import AveragingClassifier, DecoupledClassifier, RadiusClassifier
     from featavg.lab.sweeps import sweep
 
 __version__ = version("featavg")
@@ -87,6 +87,7 @@ __version__ = version("featavg")
 _IMPORTED_ON_USE = {
     "AveragingClassifier": "featavg.estimators",
     "DecoupledClassifier": "featavg.estimators",
+    "RadiusClassifier": "featavg.estimators",
     "audit": "featavg.auditing.audit",
     "audit_model": "featavg.auditing.model",
     "sweep": "featavg.lab.sweeps",
@@ -123,6 +124,7 @@ __all__ = [
     "MultiCluster",
     "Norm",
     "Radii",
+    "RadiusClassifier",
     "Rates",
     "ReLU",
     "ReLUPower",

@@ -4,12 +4,14 @@ from featavg.estimators.averaging import AveragingClassifier
 from featavg.estimators.decoupled import DecoupledClassifier
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.persistence import load
+from featavg.estimators.radius import RadiusClassifier
 from featavg.estimators.subclasses import Subclasses
 
 __all__ = [
     "AveragingClassifier",
     "DecoupledClassifier",
     "Frontier",
+    "RadiusClassifier",
     "Subclasses",
     "load",
 ]

@@ -144,7 +144,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             points = self._validated(X).astype(np.float64, copy=False)
             codes = self.head_.predict(self.scaling_.apply(points))
             return self.head_.after(self.scaling_).lower_radii(points, codes)
-        radii = self.certify(X, time_limit=time_limit, n_jobs=n_jobs)
+        radii = self._radii(X, None, time_limit=time_limit, n_jobs=n_jobs, certificates=False)
         bounds = radii.gap > _CLOSE_ENOUGH
         if bounds.any():
             warnings.warn(
@@ -190,18 +190,20 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             With `lower`, `upper`, `exact` and `perturbations`; for "argmax" also with proofs, which
             ``radii.verify(model, X)`` checks.
         """
+        return self._radii(
+            X, y, time_limit=time_limit, max_nodes=max_nodes, n_jobs=n_jobs, certificates=True
+        )
+
+    def _radii(
+        self, X: ArrayLike, y: ArrayLike | None, *, n_jobs: int | None, **search: Any
+    ) -> Radii:
         points = self._validated(X).astype(np.float64, copy=False)
         predicted = self.head_.predict(self.scaling_.apply(points))
         codes = predicted if y is None else self._codes(y, len(points))
+        jobs = None if n_jobs is None else effective_n_jobs(n_jobs)
         # of points that are not scaled, so that radii are in the units of X
-        return self.head_.after(self.scaling_).radii(
-            points,
-            codes,
-            time_limit=time_limit,
-            max_nodes=max_nodes,
-            jobs=None if n_jobs is None else effective_n_jobs(n_jobs),
-            certificates=True,
-        )
+        head = self.head_.after(self.scaling_)
+        return head.radii(points, codes, **({"max_nodes": MAX_NODES} | search), jobs=jobs)
 
     def _codes(self, y: ArrayLike, points: int) -> IntArray:
         """Return classes of points as integers; refuse those that are unknown."""

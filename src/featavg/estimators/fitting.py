@@ -122,7 +122,7 @@ def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> tuple[Head,
     head = heads[frontier.chosen]
     if task.split.held_out and len(part) < _MANY_POINTS:
         whole = _sample_of(task.x, task.fine, task.class_of)
-        steps = frontier.steps[[frontier.chosen]]
+        steps = frontier.values[[frontier.chosen]].astype(np.int64)
         ((_, net),) = training_path(start.net, whole, learning_rate=rate, steps=steps)
         head = start.with_net(net)
     return head, frontier, rate
@@ -215,7 +215,7 @@ def _is_rising(frontier: Frontier) -> bool:
     """Return whether the accuracy is expected to rise further."""
     best = float(frontier.accuracy.max())
     fewest = _FEWEST_STEPS_IF_PERFECT if best == 1 else _FEWEST_STEPS
-    if frontier.steps[-1] < fewest or len(frontier.steps) <= _PATIENCE:
+    if frontier.values[-1] < fewest or len(frontier.values) <= _PATIENCE:
         return True
     gain = best - float(frontier.accuracy[:-_PATIENCE].max())
     return gain > _GAIN * frontier.standard_error

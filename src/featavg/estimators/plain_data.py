@@ -19,8 +19,15 @@ from featavg.networks import plain_data
 FORMAT = "featavg estimator 4"
 _LABEL_KINDS = "biufU"
 _NUMBERS = {"n_iter_": int, "learning_rate_": float}
-_FRONTIER_ARRAYS = ("steps", "accuracy", "radius")
-_FRONTIER = {"points": int, "radius_points": int, "held_out": bool, "robustness": float}
+_FRONTIER_ARRAYS = ("values", "accuracy", "radius")
+_FRONTIER = {
+    "points": int,
+    "radius_points": int,
+    "held_out": bool,
+    "robustness": float,
+    "knob": str,
+    "rival": float,
+}
 
 
 def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
@@ -136,8 +143,8 @@ def _check_shapes(estimator: Any) -> None:
         _fits(head, features)
         and head.classes == len(estimator.classes_)
         and estimator.scaling_.shift.ndim == 1
-        and frontier.steps.shape == frontier.accuracy.shape == frontier.radius.shape
-        and frontier.steps.ndim == 1
+        and frontier.values.shape == frontier.accuracy.shape == frontier.radius.shape
+        and frontier.values.ndim == 1
         and len(getattr(estimator, "feature_names_in_", estimator.scaling_.shift)) == features
     )
     if not fits:
