@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from featavg.data.law import Law, MeasuredLaw, Sample
 from featavg.data.multicluster import AnisotropicClusters, MultiCluster, XorClusters
-from featavg.errors import CertificationWarning, InputError
+from featavg.errors import CertificationWarning, FeatureScaleWarning, InputError
 from featavg.measures.alignment import (
     alignment,
     averaging_index,
@@ -34,8 +34,8 @@ from featavg.measures.kkt import KKTResidual, kkt_residual
 from featavg.measures.margins import MarginHistory, Rates, normalized_margin, smoothed_margin
 from featavg.networks.activation import Activation, LeakyReLU, ReLU, ReLUPower, Softplus
 from featavg.networks.binary import BinaryNet
+from featavg.networks.coarse_loss import CoarseCrossEntropy
 from featavg.networks.loss import (
-    CoarseCrossEntropy,
     CrossEntropy,
     Exponential,
     Hinge,
@@ -45,6 +45,7 @@ from featavg.networks.loss import (
 )
 from featavg.networks.multiclass import MultiClassNet
 from featavg.networks.shallow import ShallowNet
+from featavg.networks.weighted_loss import Weighted
 from featavg.robustness import (
     L2,
     AttackResult,
@@ -108,6 +109,7 @@ __all__ = [
     "CrossEntropy",
     "DecoupledClassifier",
     "Exponential",
+    "FeatureScaleWarning",
     "GradientDescent",
     "Hinge",
     "InputError",
@@ -137,6 +139,7 @@ __all__ = [
     "Square",
     "Trajectory",
     "WeightDecay",
+    "Weighted",
     "XorClusters",
     "__version__",
     "alignment",

@@ -1,4 +1,4 @@
-"""The error that bad input raises, a warning, and the sentence for a missing extra."""
+"""The error that bad input raises, warnings, and the sentence for a missing extra."""
 
 from __future__ import annotations
 
@@ -41,6 +41,17 @@ class CertificationWarning(UserWarning):
     >>> import warnings
     >>> from featavg import CertificationWarning
     >>> warnings.filterwarnings("error", category=CertificationWarning)  # insist on exact radii
+    """
+
+
+class FeatureScaleWarning(UserWarning):
+    """Features have very different scales, and a few of them decide.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from featavg import FeatureScaleWarning
+    >>> warnings.filterwarnings("ignore", category=FeatureScaleWarning)  # it is as it should be
     """
 
 

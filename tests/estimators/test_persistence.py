@@ -95,6 +95,10 @@ def test_files_that_are_not_what_they_say_are_refused(tmp_path):
         rewritten(good, shift=np.zeros(9)),
         rewritten(good, class_of=np.array([0, 0, 0])),
         rewritten(good, frontier_values=np.zeros(2)),
+        *(
+            rewritten(good, factor=np.array(factor))
+            for factor in (0.0, -1.0, np.nan, np.inf, "1.0", 1j, [1.0, 1.0], [1.0, 1.0, 1.0, 0.0])
+        ),
         rewritten(good, about={"format": "another"}),
         rewritten(good, about={"kind": "Popen"}),
         rewritten(good, about={"parameters": [["shell", True]]}),

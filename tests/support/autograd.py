@@ -50,6 +50,10 @@ def activated(activation: fa.Activation, z: torch.Tensor) -> torch.Tensor:
 
 def mean_loss(loss: fa.Loss, f: torch.Tensor, sample: fa.Sample, batch: Any) -> torch.Tensor:
     """Return the mean loss of outputs (points, outputs) by PyTorch's own functions."""
+    if isinstance(loss, fa.Weighted):
+        points = np.arange(len(sample))[batch]
+        each = [mean_loss(loss.loss, f[[j]], sample, [i]) for j, i in enumerate(points)]
+        return (torch.tensor(loss.weights[points]) * torch.stack(each)).mean()
     y, c = torch.tensor(sample.y[batch]), torch.tensor(sample.cluster[batch])
     one = f.shape[1] == 1
     if isinstance(loss, fa.Logistic):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from featavg.auditing.geometry import Geometry
 from featavg.auditing.heldout import HeldOut
 from featavg.auditing.labels import check_labels
 from featavg.auditing.verdict import Audit
-from featavg.errors import InputError
+from featavg.errors import FeatureScaleWarning, InputError
 from featavg.estimators import AveragingClassifier, DecoupledClassifier
+from featavg.estimators.scaling import leading_features
 from featavg.estimators.subclasses import STRENGTH, given_subclasses
 from featavg.progress import ProgressReporter
 
@@ -78,7 +80,8 @@ def audit(
         raise InputError(f"test_size must be between 0 and 1; got {test_size!r}.")
     train, test = _split(labels, finer, test_size, random_state)
     _check_spread(x[train])
-    with ProgressReporter("audit", 4, enabled=progress) as reporter:
+    with ProgressReporter("audit", 4, enabled=progress) as reporter, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FeatureScaleWarning)  # the audit has a hint of its own
         coarse = AveragingClassifier(random_state=random_state).fit(x[train], labels[train])
         reporter.show(1, "coarse-label network trained")
         fine = DecoupledClassifier(random_state=random_state)
@@ -108,7 +111,7 @@ def audit(
         held_out=len(test),
         measured=len(chosen),
         norm=float(np.sqrt(x.shape[1]) / coarse.scaling_.factor),
-        leading=_leading(scaled),
+        leading=leading_features(scaled),
         geometry=geometry,
         coarse=coarse_network,
         fine=fine_network,
@@ -151,13 +154,6 @@ def _check_spread(x: FloatArray) -> None:
         raise InputError(
             f"X must have points that differ; got {len(x)} training points that are all the same."
         )
-
-
-def _leading(x: FloatArray) -> tuple[int, float]:
-    """Return a tenth of the number of features, and the share of variance of the largest ones."""
-    few = max(1, x.shape[1] // 10)
-    variances = np.sort(x.var(axis=0))
-    return few, float(variances[-few:].sum() / variances.sum())
 
 
 def _clear(strength: FloatArray) -> int:

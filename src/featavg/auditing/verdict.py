@@ -9,6 +9,7 @@ import numpy as np
 
 from featavg.auditing.geometry import NOT_ORTHOGONAL, OVERLAPPING, UNBALANCED, Geometry
 from featavg.auditing.heldout import Network
+from featavg.estimators.scaling import different_scales
 
 AVERAGES, DECOUPLED = 0.7, 0.3
 """The smallest averaging index of a network that averages, and the largest of one that does not."""
@@ -16,7 +17,6 @@ AVERAGES, DECOUPLED = 0.7, 0.3
 _NEARLY = 0.85  # of the predicted ratio: counts as reached
 _LESS_ACCURATE = 0.01  # in clean accuracy, worth a warning
 _SAME = 0.1  # insignificant difference of averaging indices
-_FEW_FEATURES_HAVE = 0.9  # of the variance, worth a hint
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +127,8 @@ class Audit:
     def hints(self) -> list[str]:
         """Properties of the features and of the measurement that may affect the result."""
         hints = []
-        few, share = self.leading
-        features = self.geometry.means.shape[1]
-        if features > 1 and share >= _FEW_FEATURES_HAVE:
-            have = "has" if few == 1 else "have"
-            hints.append(
-                f"{few} of {features} features {have} {100 * share:.3g} % of the variance: "
-                "features have very different scales, and scaling them may change the answer."
-            )
+        if differ := different_scales(self.leading, self.geometry.means.shape[1]):
+            hints.append(f"{differ}, and scaling them may change the answer.")
         for name, net in (("coarse-label", self.coarse), ("subclass", self.fine)):
             if bounds := int((~net.exact).sum()):
                 hints.append(

@@ -19,11 +19,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from featavg.array_files import write_arrays
 from featavg.arrays import FloatArray, IntArray
 from featavg.checks import flag
-from featavg.errors import CertificationWarning, InputError
+from featavg.errors import CertificationWarning, FeatureScaleWarning, InputError
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.heads import MAX_NODES, CertifiedHead
 from featavg.estimators.plain_data import describe
-from featavg.estimators.scaling import Scaling
+from featavg.estimators.scaling import Scaling, different_scales, leading_features
 from featavg.networks.shallow import ShallowNet
 from featavg.robustness.radii import Radii
 
@@ -62,6 +62,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scaling_: Scaling
     frontier_: Frontier
     n_features_in_: int
+    # parameters, which a subclass may have in its __init__
+    scale: str | None = "norm"
     random_state: Any = None
 
     @abstractmethod
@@ -78,10 +80,23 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "This solver needs samples of at least 2 classes in the data, but the data "
                 f"contains only one class: {self.classes_[0]!r}"
             )
-        self.scaling_ = Scaling.of(X)
+        self.scaling_ = Scaling.of(X, self.scale)
+        self._warn_of_scales(X)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         rng = np.random.default_rng(int(seed))
         return TrainingData(self.scaling_.apply(X, np.float32), codes.astype(np.int64), rng)
+
+    def _warn_of_scales(self, X: FloatArray) -> None:
+        """Warn where features have very different scales and are not scaled one by one."""
+        if self.scale == "standard":
+            return
+        if differ := different_scales(leading_features(X), X.shape[1]):
+            warnings.warn(
+                f'{differ}, and the largest decide; scale="standard" gives each the same variance '
+                "(radii stay in the units of X).",
+                FeatureScaleWarning,
+                stacklevel=4,
+            )
 
     def _validated(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)

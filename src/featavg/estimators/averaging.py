@@ -22,6 +22,10 @@ class AveragingClassifier(HeadClassifier):
     ----------
     width : int
         m, the number of neurons for each class.
+    scale : {"norm", "standard"} or None
+        How points are scaled before they enter the network. "norm": shifted by their mean, and
+        multiplied by one factor. "standard": each feature is divided by its standard deviation, for
+        features in different units. None: not at all. Radii are always in the units of X.
     robustness : float
         Controls early stopping. Longer training raises the accuracy a little and lowers the radius
         a lot; `fit` measures both on held-out points and stops at the largest median radius whose
@@ -47,7 +51,8 @@ class AveragingClassifier(HeadClassifier):
     head_ : Head
         The network and its readout, for points scaled by `scaling_`.
     scaling_ : Scaling
-        The shift and the factor by which points are scaled before they enter the network.
+        The shift, and the factor or factors, by which points are scaled before they enter the
+        network.
     n_iter_, learning_rate_ : int, float
         The number of gradient steps, and their learning rate.
     n_features_in_, feature_names_in_

@@ -42,7 +42,7 @@ class DecoupledClassifier(HeadClassifier):
         h, the number of neurons for each subclass.
     max_subclasses : int
         The maximum number of subclasses of a class that "auto" considers.
-    robustness, learning_rate, max_iter, validation_fraction, init_scale, random_state
+    scale, robustness, learning_rate, max_iter, validation_fraction, init_scale, random_state
         As in `AveragingClassifier`.
 
     Attributes
@@ -74,6 +74,7 @@ class DecoupledClassifier(HeadClassifier):
         readout: str = "argmax",
         width: int = 1,
         max_subclasses: int = 12,
+        scale: str | None = "norm",
         robustness: float = 1.0,
         learning_rate: float | str = "auto",
         max_iter: int = 300,
@@ -83,6 +84,7 @@ class DecoupledClassifier(HeadClassifier):
     ) -> None:
         super().__init__(
             width,
+            scale=scale,
             robustness=robustness,
             learning_rate=learning_rate,
             max_iter=max_iter,

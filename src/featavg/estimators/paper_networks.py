@@ -24,6 +24,7 @@ class HeadClassifier(CertifiedClassifier):
         self,
         width: int = 5,
         *,
+        scale: str | None = "norm",
         robustness: float = 1.0,
         learning_rate: float | str = "auto",
         max_iter: int = 300,
@@ -32,6 +33,7 @@ class HeadClassifier(CertifiedClassifier):
         random_state: Any = None,
     ) -> None:
         self.width = width
+        self.scale = scale
         self.robustness = robustness
         self.learning_rate = learning_rate
         self.max_iter = max_iter

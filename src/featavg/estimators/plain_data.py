@@ -39,7 +39,6 @@ def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         "kind": type(estimator).__name__,
         "parameters": [[k, _plain(v)] for k, v in estimator.get_params(deep=False).items()],
         "object_classes": estimator.classes_.dtype == object,
-        "factor": scaling.factor,
         "numbers": [_plain(getattr(estimator, name, None)) for name in _NUMBERS],
         "frontier": [getattr(frontier, name) for name in _FRONTIER],
         "head": network,
@@ -47,6 +46,7 @@ def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
     arrays: Arrays = {
         "classes": _labels(estimator.classes_),
         "shift": scaling.shift,
+        "factor": np.asarray(scaling.factor),
         **network_arrays,
         **{f"frontier_{name}": getattr(frontier, name) for name in _FRONTIER_ARRAYS},
     }
@@ -111,7 +111,8 @@ def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
     """Set what `fit` sets, from what `describe` returned; refuse parts that do not fit together."""
     classes = arrays["classes"]
     estimator.classes_ = classes.astype(object) if about["object_classes"] else classes
-    estimator.scaling_ = Scaling(arrays["shift"], float(about["factor"]))
+    factor = arrays["factor"]
+    estimator.scaling_ = Scaling(arrays["shift"], factor if factor.ndim else factor.item())
     estimator.head_ = _restore_head(about["head"], arrays)
     frontier: dict[str, Any] = {name: arrays[f"frontier_{name}"] for name in _FRONTIER_ARRAYS}
     for (name, kind), value in zip(_FRONTIER.items(), about["frontier"], strict=True):

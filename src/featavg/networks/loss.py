@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from featavg import checks
-from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.arrays import FloatArray, IntArray
 from featavg.data.law import Sample
 from featavg.errors import InputError
 
@@ -31,15 +29,19 @@ class Loss(ABC):
         factor of about :math:`e^{2\delta}`, so that `fast_forward` can tell how long the gradient
         stays as it is.
     curvature : float or None
-        The largest second derivative along outputs; None where there is none.
+        The largest second derivative of a point's loss along outputs; None where there is none.
     """
 
     log_lipschitz = False
     curvature: float | None = None
 
+    def curvatures(self, points: int) -> FloatArray | None:
+        """Return the largest second derivative of each point's loss; None where there is none."""
+        return None if self.curvature is None else np.full(points, self.curvature)
+
     def targets(self, outputs: int, sample: Sample) -> Any:
         """Return the labels of a network with so many outputs: sides of one, else clusters."""
-        return sample.y if outputs == 1 else _clusters(outputs, sample)
+        return sample.y if outputs == 1 else fine_labels(outputs, sample)
 
     @abstractmethod
     def losses(self, outputs: FloatArray, targets: Any) -> FloatArray:
@@ -81,7 +83,7 @@ class Loss(ABC):
         )
 
 
-class _SoftMarginLoss(Loss):
+class SoftMarginLoss(Loss):
     r"""A function :math:`\ell(q)` of the soft margin.
 
     q is y f of one output, and :math:`-\log \sum_{j \ne c} e^{f_j - f_c}` of many, c being the
@@ -94,7 +96,7 @@ class _SoftMarginLoss(Loss):
         """Return q of each point, shape (points,)."""
         if len(outputs) == 1:
             return self.margins(outputs, targets)
-        return -_log_sum_exp(_others(outputs - _pick(outputs, targets), targets))
+        return -log_sum_exp(_others(outputs - _pick(outputs, targets), targets))
 
     def directions(self, outputs: FloatArray, targets: Any) -> FloatArray:
         """Return the residuals divided by the pull of their point."""
@@ -112,7 +114,7 @@ class _SoftMarginLoss(Loss):
         return direction
 
 
-class _LogisticLoss(_SoftMarginLoss):
+class LogisticMarginLoss(SoftMarginLoss):
     r"""The loss :math:`\log(1 + e^{-q})`, of which smoothing leaves a part for other labels."""
 
     smoothing: float
@@ -176,7 +178,7 @@ class _LogisticLoss(_SoftMarginLoss):
 
 
 @dataclass(frozen=True)
-class Logistic(_LogisticLoss):
+class Logistic(LogisticMarginLoss):
     r"""The logistic loss :math:`\log(1 + e^{-y f(x)})` of one output.
 
     Paper: Section 3.2. With label smoothing :math:`\varepsilon` (an extension) the label is right
@@ -204,7 +206,7 @@ class Logistic(_LogisticLoss):
 
 
 @dataclass(frozen=True)
-class CrossEntropy(_LogisticLoss):
+class CrossEntropy(LogisticMarginLoss):
     r"""The cross-entropy :math:`-\log p_c` of the softmax p of many outputs, c being the cluster.
 
     Paper: Section 4.2. With label smoothing :math:`\varepsilon` (an extension) a share
@@ -221,7 +223,7 @@ class CrossEntropy(_LogisticLoss):
 
     def targets(self, outputs: int, sample: Sample) -> IntArray:
         """Return the fine labels: the cluster of each point."""
-        return _clusters(outputs, sample)
+        return fine_labels(outputs, sample)
 
     def _spread(self, outputs: FloatArray, targets: IntArray) -> tuple[FloatArray, FloatArray]:
         # mean_j(-log p_j) - (-log p_c) = f_c - mean_j f_j
@@ -231,7 +233,7 @@ class CrossEntropy(_LogisticLoss):
 
 
 @dataclass(frozen=True)
-class Exponential(_SoftMarginLoss):
+class Exponential(SoftMarginLoss):
     r"""The exponential loss :math:`e^{-q}`, q being the soft margin: y f of one output.
 
     Paper: none, an extension. Of many outputs it is :math:`\sum_{j \ne c} e^{f_j - f_c}`.
@@ -320,80 +322,6 @@ class Hinge(Loss):
         return residuals
 
 
-class CoarseCrossEntropy(_LogisticLoss):
-    r"""Coarse labels on the outputs of clusters: minus the log of the own side's probability.
-
-    Paper: none, an extension. With the softmax p of the outputs, one for each cluster, a point of
-    the side s has the loss :math:`-\log \sum_{j \in J_s} p_j`: which cluster of its side it is in
-    is left to the network. Points whose fine label is known have the cross-entropy instead.
-
-    Parameters
-    ----------
-    fine : array of indices or of bool, optional
-        The training points whose fine label is known; none by default.
-
-    Examples
-    --------
-    >>> own = np.array([[True], [True], [False], [False]])         # a point of the first side
-    >>> CoarseCrossEntropy().losses(np.zeros((4, 1)), own).round(3)           # log 2
-    array([0.693])
-    """
-
-    smoothing = 0.0
-    curvature = 0.5
-
-    def __init__(self, fine: ArrayLike | Sequence[int] | None = None) -> None:
-        self._fine = None if fine is None else np.asarray(fine)
-
-    def __repr__(self) -> str:
-        if self._fine is None:
-            return "CoarseCrossEntropy()"
-        count = int(self._fine.sum()) if self._fine.dtype == bool else len(self._fine)
-        return f"CoarseCrossEntropy({count} fine labels)"
-
-    def targets(self, outputs: int, sample: Sample) -> BoolArray:
-        """Return which outputs count as right for each point, shape (outputs, points)."""
-        cluster = _clusters(outputs, sample)
-        right = sample.law.signs[:, None] == sample.y[None, :]
-        if self._fine is not None:
-            known = self._known(len(sample))
-            right[:, known] = np.arange(len(right))[:, None] == cluster[known]
-        return right
-
-    def _known(self, points: int) -> Any:
-        fine = self._fine
-        assert fine is not None  # noqa: S101  asked for only then
-        if fine.dtype == bool and fine.shape == (points,):
-            return np.flatnonzero(fine)
-        is_list = fine.ndim == 1 and (np.issubdtype(fine.dtype, np.integer) or not fine.size)
-        if not is_list or (fine.size and not 0 <= fine.min() <= fine.max() < points):
-            raise InputError(
-                f"fine must name some of the {points} training points, by their numbers or by a "
-                f"boolean for each; got {fine.dtype} of the shape {fine.shape}."
-            )
-        return fine.astype(np.int64)
-
-    def soft_margins(self, outputs: FloatArray, targets: BoolArray) -> FloatArray:
-        """Return the log-odds of the right outputs."""
-        right, wrong = _parted(outputs, targets)
-        return _log_sum_exp(right) - _log_sum_exp(wrong)
-
-    def margin_gradient(self, outputs: FloatArray, targets: BoolArray) -> FloatArray:
-        """Return the softmax within the right outputs, and minus that within the wrong ones."""
-        right, wrong = _parted(outputs, targets)
-        return softmax(right) - softmax(wrong)
-
-    def margins(self, outputs: FloatArray, targets: BoolArray) -> FloatArray:
-        """Return the largest right output minus the largest wrong one."""
-        right, wrong = _parted(outputs, targets)
-        return right.max(axis=0) - wrong.max(axis=0)
-
-
-def _parted(outputs: FloatArray, targets: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return the right and the wrong outputs, the others set to minus infinity."""
-    return np.where(targets, outputs, -np.inf), np.where(targets, -np.inf, outputs)
-
-
 def softmax(outputs: FloatArray) -> FloatArray:
     """Return the softmax over the first axis."""
     exponentials: FloatArray = np.exp(outputs - outputs.max(axis=0))
@@ -401,12 +329,13 @@ def softmax(outputs: FloatArray) -> FloatArray:
     return exponentials
 
 
-def _log_sum_exp(outputs: FloatArray) -> FloatArray:
+def log_sum_exp(outputs: FloatArray) -> FloatArray:
+    """Return the logarithm of the sum of exponentials over the first axis."""
     largest = outputs.max(axis=0)
     return largest + np.log(np.exp(outputs - largest).sum(axis=0))
 
 
-def _clusters(outputs: int, sample: Sample) -> IntArray:
+def fine_labels(outputs: int, sample: Sample) -> IntArray:
     """Return the cluster of each point, for a network with an output for each."""
     if sample.law.clusters != outputs or outputs == 1:
         raise InputError(

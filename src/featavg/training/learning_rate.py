@@ -19,10 +19,11 @@ def stable_learning_rate(net: TwoLayerNet, sample: Sample, loss: Loss | None = N
     Paper: none, an extension; the paper chooses :math:`\eta` for points of norm :math:`\sqrt d`.
 
     While no activation changes, the outputs are linear in the weights, and the curvature of the
-    mean loss is at most :math:`L = c\,\|A\|^2 s^2 \lambda_{\max}(K)/n` with the Gram matrix K of
-    the points (+1 where biases are trained), s the largest slope of the activation and c the
-    largest curvature of the loss: 1/4 of the logistic loss (where :math:`\|A\|^2 = 2/m`), 1/2 of
-    the cross-entropy (where it is :math:`1/h`). The rate is 1/L, half of the rate at which
+    mean loss is at most :math:`L = \|A\|^2 s^2 \lambda_{\max}(C K)/n` with the Gram matrix K of
+    the points (+1 where biases are trained), s the largest slope of the activation and C diagonal
+    with the largest curvature c of the loss of each point: 1/4 of the logistic loss (where
+    :math:`\|A\|^2 = 2/m`), 1/2 of the cross-entropy (where it is :math:`1/h`), times the weight of
+    the point where it has one. The rate is 1/L, half of the rate at which
     it would oscillate; for the paper's networks
 
     .. math:: 1/L = \frac{2 \cdot \text{width}}{\lambda_{\max}(K)/n}.
@@ -43,11 +44,15 @@ def stable_learning_rate(net: TwoLayerNet, sample: Sample, loss: Loss | None = N
     slope = max(map(abs, refuse_smooth(net.activation, "stable_learning_rate")))
     if net.trains_second_layer:
         raise InputError(f"stable_learning_rate needs a fixed second layer; got {net!r}.")
-    if loss.curvature is None:
+    curvatures = loss.curvatures(len(sample))
+    if curvatures is None:
         raise InputError(f"stable_learning_rate needs a loss of bounded curvature; got {loss!r}.")
     x = sample.x
     if net.has_biases:
         x = np.column_stack([x, np.ones(len(x), x.dtype)])
+    c = float(curvatures.max())
+    if (curvatures != c).any():
+        x = x * np.sqrt(curvatures / c)[:, None].astype(x.dtype)
     small = x @ x.T if x.shape[0] <= x.shape[1] else x.T @ x
     last = len(small) - 1
     largest = float(eigvalsh(small.astype(np.float64), subset_by_index=[last, last])[0]) / len(x)
@@ -55,4 +60,4 @@ def stable_learning_rate(net: TwoLayerNet, sample: Sample, loss: Loss | None = N
         raise InputError("sample must have a point that is not zero.")
     # each neuron has one output, so the rows of A are orthogonal
     squared_norm = float(np.square(net.second_layer, dtype=np.float64).sum(axis=1).max())
-    return 1 / (loss.curvature * squared_norm * slope**2) / largest
+    return 1 / (c * squared_norm * slope**2) / largest
