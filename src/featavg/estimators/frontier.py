@@ -38,8 +38,6 @@ class Frontier:
         The parameter of the estimators that determines `chosen`.
     knob : {"steps", "margin"}
         What `values` are.
-    rival : float
-        The best accuracy of other paths that were tried.
 
     Examples
     --------
@@ -60,12 +58,11 @@ class Frontier:
     held_out: bool = True
     robustness: float = 1.0
     knob: str = "steps"
-    rival: float = 0.0
 
     @property
     def best_accuracy(self) -> float:
-        """The best accuracy, of this path or another one that was tried."""
-        return max(float(self.accuracy.max()), self.rival)
+        """The best accuracy."""
+        return float(self.accuracy.max())
 
     @property
     def standard_error(self) -> float:

@@ -24,6 +24,8 @@ _FEATURES = 64
 _FEWER_PIECES = (1, 5)
 # With so few points, smaller shapes are tried too.
 _FEW_POINTS = 2000
+# All steps are taken with so many points, and this share of them with few.
+_MANY_POINTS, _FEWEST_STEPS = 3000, 1 / 3
 # Of more coordinates than _FEW_AXES only the principal ones with this share of the variance count.
 _FEW_AXES, _SHARE = 128, 0.95
 # Principal axes need no more points than this.
@@ -60,9 +62,12 @@ class RadiusClassifier(CertifiedClassifier):
     robustness : float
         How many standard errors of accuracy "auto" may give up for a larger radius; 0 is the most
         accurate.
+    scale : {"norm", "standard", None}
+        As in `AveragingClassifier`. Radii are always in the units of X, but with "standard" the
+        margin, and so what training aims at, is in the units of scaled features.
     max_iter : int
         Steps of training for the largest margin; each smaller one starts where the one before has
-        ended, and takes a third of that.
+        ended, and takes a third of that. With less than 3,000 points there are fewer steps.
     batch_size : int
         The number of points of a step.
     n_init : int
@@ -109,6 +114,7 @@ class RadiusClassifier(CertifiedClassifier):
         features: str | int | None = "auto",
         margin: str | float = "auto",
         robustness: float = 1.0,
+        scale: str | None = "norm",
         max_iter: int = 900,
         batch_size: int = 256,
         n_init: int = 1,
@@ -119,6 +125,7 @@ class RadiusClassifier(CertifiedClassifier):
         self.features = features
         self.margin = margin
         self.robustness = robustness
+        self.scale = scale
         self.max_iter = max_iter
         self.batch_size = batch_size
         self.n_init = n_init
@@ -142,7 +149,7 @@ class RadiusClassifier(CertifiedClassifier):
         if not fraction < 1:
             raise InputError(f"validation_fraction must be below 1; got {fraction!r}.")
         steps = checks.count("max_iter", self.max_iter)
-        schedule = Schedule(steps, max(1, steps // 3), checks.count("batch_size", self.batch_size))
+        batch = checks.count("batch_size", self.batch_size)
         robustness = checks.scale("robustness", self.robustness, zero=True)
         starts = checks.count("n_init", self.n_init)
         data = self._checked(X, y)
@@ -152,7 +159,7 @@ class RadiusClassifier(CertifiedClassifier):
             data.codes,
             np.ones(len(data.codes)),
             _groups(data, subclass),
-            schedule,
+            _schedule(steps, batch, len(data.codes)),
             starts,
             robustness,
             axes,
@@ -186,6 +193,13 @@ class RadiusClassifier(CertifiedClassifier):
             unit = prototype_radius(task, pieces, rng)
             return [unit * margin for margin in MARGINS]
         return [checks.scale("margin", self.margin) * _unit(self.scaling_)]
+
+
+def _schedule(steps: int, batch: int, points: int) -> Schedule:
+    """Return fewer steps where there are few points, to which more of them would not add."""
+    share = float(np.clip(points / _MANY_POINTS, _FEWEST_STEPS, 1))
+    first = max(1, round(share * steps))
+    return Schedule(first, max(1, first // 3), batch)
 
 
 def _unit(scaling: Scaling) -> float:

@@ -18,14 +18,14 @@ from featavg.estimators.pieces import PieceHead
 from featavg.estimators.scaling import Scaling
 
 # Margins that are tried, in units of the median radius of prototypes.
-MARGINS = (2.0, 1.5, 1.1, 0.8, 0.6, 0.4, 0.28, 0.2, 0.14, 0.1)
+MARGINS = (2.0, 1.5, 1.1, 0.8, 0.55, 0.35, 0.22, 0.12)
 # With at most this many points every point is held out once, in one of so many parts.
 _FEW_POINTS, _PARTS = 2000, 4
 # With this many training points, training again with the held-out ones would change little.
 _MANY_POINTS = 8000
-# Shapes are compared with a shorter schedule and on fewer splits; a larger one must raise the
-# radius by more than this factor.
-_SHORTER, _SPLITS_FOR_SHAPES, _GAIN = 3, 2, 1.02
+# Shapes are compared with a shorter schedule. Of n points, a larger shape must raise the radius by
+# the share _GAIN/sqrt(n), and a smaller one may be so many standard errors less accurate.
+_SHORTER, _GAIN, _LEAST_PATIENCE = 3, 2.0, 0.5
 # A path ends when so many margins have not raised the accuracy by this share of a standard error.
 _PATIENCE, _RISE = 3, 0.25
 
@@ -108,16 +108,15 @@ def fit_pieces(
     With thousands of training points the second training is skipped.
     """
     splits = held_out_parts(task.groups.strata(task.classes), fraction, rng)
-    shape, rival = choose_shape(task, shapes, margins, splits, rng)
+    shape = choose_shape(task, shapes, margins, splits, rng)
     path = measure_path(task, shape, margins, splits, rng)
-    frontier = replace(path.frontier, rival=rival)
-    at = frontier.chosen
+    at = path.frontier.chosen
     if len(splits) == 1 and (not splits[0].held_out or len(splits[0].train) >= _MANY_POINTS):
         head = path.heads[at]
     else:
         everything = np.arange(len(task.x))
         *_, head = task.path(everything, shape, margins[: at + 1], rng)
-    return replace(head, sharpness=path.sharpness(at)), frontier
+    return replace(head, sharpness=path.sharpness(at)), path.frontier
 
 
 def choose_shape(
@@ -126,23 +125,21 @@ def choose_shape(
     margins: Sequence[float],
     splits: Sequence[Split],
     rng: np.random.Generator,
-) -> tuple[Shape, float]:
-    """Compare shapes by short training for some margins on some of the splits.
+) -> Shape:
+    """Return the smallest shape that is nearly as robust as the best one, where accurate enough.
 
-    Returns the smallest shape that is nearly as robust as the best one where it is accurate enough,
-    and the best accuracy of the others.
+    Shapes are compared by short training for every second margin. The fewer points there are, the
+    more a larger shape must gain, since it is also the one that learns more by heart.
     """
     if len(shapes) == 1:
-        return shapes[0], 0.0
+        return shapes[0]
     short = replace(task, schedule=task.schedule.shorter(_SHORTER))
-    frontiers = [
-        measure_path(short, shape, margins[::2], splits[:_SPLITS_FOR_SHAPES], rng).frontier
-        for shape in shapes
-    ]
-    lowest = max(f.lowest_accuracy(task.robustness) for f in frontiers)
+    frontiers = [measure_path(short, shape, margins[::2], splits, rng).frontier for shape in shapes]
+    patience = max(task.robustness, _LEAST_PATIENCE)
+    lowest = max(f.lowest_accuracy(patience) for f in frontiers)
+    enough = 1 + _GAIN / np.sqrt(frontiers[0].points)
     radii = np.array([np.where(f.accuracy >= lowest, f.radius, -np.inf).max() for f in frontiers])
-    best = int(np.flatnonzero(radii >= radii.max() / _GAIN)[0])
-    return shapes[best], max(f.best_accuracy for f in frontiers if f is not frontiers[best])
+    return shapes[int(np.flatnonzero(radii >= radii.max() / enough)[0])]
 
 
 def held_out_parts(groups: IntArray, fraction: float, rng: np.random.Generator) -> list[Split]:
