@@ -108,7 +108,7 @@ def test_the_index_is_believed_only_where_it_can_tell(audited):
 
 def test_features_of_very_different_scales_get_a_hint(audited):
     assert audited.hints == []
-    uneven = replace(audited, leading=(60, 0.998))
+    uneven = replace(audited, leading=(60, 600, 0.998))
     assert uneven.hints == uneven.summary()["hints"]
     assert uneven.hints[0].startswith("60 of 600 features have 99.8 % of the variance")
     rng = np.random.default_rng(0)

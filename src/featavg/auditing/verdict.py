@@ -41,9 +41,9 @@ class Audit:
         The numbers of training points, of held-out points, and of those with a measured radius.
     norm : float
         The root mean square distance of the training points from their mean, as a scale for radii.
-    leading : tuple of int and float
-        A tenth of the number of features, and the largest share of the variance of the training
-        points that this many features have.
+    leading : tuple of two int and a float
+        A tenth of the number of features that vary, this number, and the largest share of the
+        variance of the training points that this tenth has.
     geometry : Geometry
         The positions of the subclasses.
     coarse, fine : Network
@@ -63,7 +63,7 @@ class Audit:
     held_out: int
     measured: int
     norm: float
-    leading: tuple[int, float]
+    leading: tuple[int, int, float]
     geometry: Geometry
     coarse: Network
     fine: Network
@@ -127,7 +127,7 @@ class Audit:
     def hints(self) -> list[str]:
         """Properties of the features and of the measurement that may affect the result."""
         hints = []
-        if differ := different_scales(self.leading, self.geometry.means.shape[1]):
+        if differ := different_scales(*self.leading):
             hints.append(f"{differ}, and scaling them may change the answer.")
         for name, net in (("coarse-label", self.coarse), ("subclass", self.fine)):
             if bounds := int((~net.exact).sum()):

@@ -14,7 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from featavg.array_files import write_arrays
 from featavg.arrays import FloatArray, IntArray
@@ -24,11 +29,14 @@ from featavg.estimators.frontier import Frontier
 from featavg.estimators.heads import MAX_NODES, CertifiedHead
 from featavg.estimators.plain_data import describe
 from featavg.estimators.scaling import Scaling, different_scales, leading_features
+from featavg.estimators.weights import PointWeights
 from featavg.networks.shallow import ShallowNet
 from featavg.robustness.radii import Radii
 
 # A lower bound of a radius that is nearer than this to the upper one needs no warning.
 _CLOSE_ENOUGH = 1e-3
+# With at most so many numbers, training in double precision takes little time.
+_SMALL = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +46,21 @@ class TrainingData:
     Attributes
     ----------
     x : array of shape (points, features)
-        Scaled points, in single precision.
+        Scaled points. Points of weight 0 are left out.
     codes : array of shape (points,)
         The class of each point, as an index into `classes_`.
+    weights : PointWeights
+        The weight of each point.
+    kept : array of shape (points,)
+        The index of each point among those that were given.
     rng : numpy.random.Generator
         Seeded by the parameter `random_state`.
     """
 
     x: FloatArray
     codes: IntArray
+    weights: PointWeights
+    kept: IntArray
     rng: np.random.Generator
 
 
@@ -64,13 +78,14 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     # parameters, which a subclass may have in its __init__
     scale: str | None = "norm"
+    class_weight: Any = None
     random_state: Any = None
 
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
         """Fit the classifier."""
 
-    def _checked(self, X: Any, y: Any) -> TrainingData:
+    def _checked(self, X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
         """Return checked and scaled training data; set `classes_` and `scaling_`."""
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
@@ -80,17 +95,25 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "This solver needs samples of at least 2 classes in the data, but the data "
                 f"contains only one class: {self.classes_[0]!r}"
             )
-        self.scaling_ = Scaling.of(X, self.scale)
+        given = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+        )
+        kept = np.flatnonzero(given)
+        if len(kept) < len(X):
+            X, codes, given = X[kept], codes[kept], given[kept]
+        weights = PointWeights.of(codes, self.classes_, self.class_weight, given)
+        self.scaling_ = Scaling.of(X, self.scale, None if sample_weight is None else given)
         self._warn_of_scales(X)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         rng = np.random.default_rng(int(seed))
-        return TrainingData(self.scaling_.apply(X, np.float32), codes.astype(np.int64), rng)
+        points = self.scaling_.apply(X, np.float64 if X.size <= _SMALL else np.float32)
+        return TrainingData(points, codes.astype(np.int64), weights, kept, rng)
 
     def _warn_of_scales(self, X: FloatArray) -> None:
         """Warn where features have very different scales and are not scaled one by one."""
         if self.scale == "standard":
             return
-        if differ := different_scales(leading_features(X), X.shape[1]):
+        if differ := different_scales(*leading_features(X)):
             warnings.warn(
                 f'{differ}, and the largest decide; scale="standard" gives each the same variance '
                 "(radii stay in the units of X).",

@@ -26,6 +26,10 @@ class AveragingClassifier(HeadClassifier):
         How points are scaled before they enter the network. "norm": shifted by their mean, and
         multiplied by one factor. "standard": each feature is divided by its standard deviation, for
         features in different units. None: not at all. Radii are always in the units of X.
+    class_weight : "balanced", mapping or None
+        The weight of each class, by its label; 1 where none is given. "balanced" gives all classes
+        the same weight in total. Weights count in training and in the accuracy by which training is
+        stopped.
     robustness : float
         Controls early stopping. Longer training raises the accuracy a little and lowers the radius
         a lot; `fit` measures both on held-out points and stops at the largest median radius whose
@@ -69,21 +73,25 @@ class AveragingClassifier(HeadClassifier):
     (1.0, True)
     """
 
-    def fit(self, X: Any, y: Any) -> AveragingClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AveragingClassifier:
         """Train on points and their classes.
 
         Parameters
         ----------
         X : array or frame of shape (points, features)
-            The points.
+            The points; sparse matrices are refused.
         y : array of shape (points,)
             Their classes.
+        sample_weight : array of shape (points,), optional
+            Their weights, at least 0, to be multiplied by those of their classes. A whole weight
+            counts repetitions of a point (as far as the random choice of held-out points allows,
+            since repeated points may be on both sides of it); points of weight 0 do not count.
         """
         plan, fraction = self._plan()
-        data = self._checked(X, y)
+        data = self._checked(X, y, sample_weight)
         weights, halves = data.rng.spawn(2)
         split = inner_split(data.codes, fraction, halves)
         classes = np.arange(len(self.classes_))
-        task = Task(data.x, data.codes, classes, split, self.scaling_, weights)
+        task = Task(data.x, data.codes, classes, data.weights, split, self.scaling_, weights)
         self._train(task, plan, halves)
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,9 @@ class DecoupledClassifier(HeadClassifier):
         h, the number of neurons for each subclass.
     max_subclasses : int
         The maximum number of subclasses of a class that "auto" considers.
-    scale, robustness, learning_rate, max_iter, validation_fraction, init_scale, random_state
+    scale, class_weight, robustness, learning_rate, max_iter, validation_fraction, init_scale
+        As in `AveragingClassifier`.
+    random_state : int, RandomState or None
         As in `AveragingClassifier`.
 
     Attributes
@@ -75,6 +78,7 @@ class DecoupledClassifier(HeadClassifier):
         width: int = 1,
         max_subclasses: int = 12,
         scale: str | None = "norm",
+        class_weight: Any = None,
         robustness: float = 1.0,
         learning_rate: float | str = "auto",
         max_iter: int = 300,
@@ -85,6 +89,7 @@ class DecoupledClassifier(HeadClassifier):
         super().__init__(
             width,
             scale=scale,
+            class_weight=class_weight,
             robustness=robustness,
             learning_rate=learning_rate,
             max_iter=max_iter,
@@ -96,33 +101,48 @@ class DecoupledClassifier(HeadClassifier):
         self.readout = readout
         self.max_subclasses = max_subclasses
 
-    def fit(self, X: Any, y: Any, subclass: Any = None) -> DecoupledClassifier:
+    def fit(
+        self, X: Any, y: Any, subclass: Any = None, sample_weight: Any = None
+    ) -> DecoupledClassifier:
         """Train on points, their classes, and their subclasses if they are known.
 
         Parameters
         ----------
         X : array or frame of shape (points, features)
-            The points.
+            The points; sparse matrices are refused.
         y : array of shape (points,)
             Their classes.
         subclass : array of shape (points,), optional
             Their subclasses; found if not given. The same name in two classes denotes two
             subclasses.
+        sample_weight : array of shape (points,), optional
+            Their weights, as in `AveragingClassifier`.
         """
         plan, fraction = self._plan(checks.choice("readout", self.readout, READOUTS))
-        data = self._checked(X, y)
+        data = self._checked(X, y, sample_weight)
         weights, halves, searching = data.rng.spawn(3)
 
         def task(found: Subclasses, split: Split) -> Task:
-            return Task(data.x, found.labels, found.class_of, split, self.scaling_, weights)
+            return Task(
+                data.x,
+                found.labels,
+                found.class_of,
+                data.weights,
+                split,
+                self.scaling_,
+                weights,
+            )
 
         if subclass is not None:
-            self.subclasses_ = given_subclasses(self.classes_, data.codes, _names(subclass, X))
+            self.subclasses_ = given_subclasses(
+                self.classes_, data.codes, _names(subclass, X)[data.kept]
+            )
             split = inner_split(self.subclasses_.labels, fraction, halves)
         else:
             split = inner_split(data.codes, fraction, halves)
+            search: Any = {"weights": data.weights, "rng": searching}
             self.subclasses_ = choose_subclasses(
-                SubclassSearch(data.x, data.codes, split.train, self.classes_, rng=searching),
+                SubclassSearch(data.x, data.codes, split.train, self.classes_, **search),
                 split,
                 lambda found, part, short: measure_frontier(task(found, part), short, rng=halves),
                 plan,
@@ -130,6 +150,9 @@ class DecoupledClassifier(HeadClassifier):
                 largest=checks.count("max_subclasses", self.max_subclasses),
             )
         self._train(task(self.subclasses_, split), plan, halves)
+        labels = np.full(len(column_or_1d(y)), -1)
+        labels[data.kept] = self.subclasses_.labels
+        self.subclasses_ = replace(self.subclasses_, labels=labels)
         return self
 
     def predict_subclass(self, X: ArrayLike) -> IntArray:

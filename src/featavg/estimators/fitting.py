@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from featavg.data.law import Sample
 from featavg.estimators.frontier import Frontier, checkpoint_steps, training_path
 from featavg.estimators.heads import Head
 from featavg.estimators.scaling import Scaling
+from featavg.estimators.weights import PointWeights
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
+from featavg.networks.loss import Loss
 from featavg.networks.multiclass import MultiClassNet
 from featavg.training.learning_rate import stable_learning_rate
 
@@ -88,6 +91,8 @@ class Task:
         The labels the network is trained on: subclasses or classes, from 0.
     class_of : array of shape (subclasses,)
         The class of each subclass.
+    weights : PointWeights
+        The weight of each point.
     split : Split
         The points for training, which contain each subclass, and for validation.
     scaling : Scaling
@@ -99,6 +104,7 @@ class Task:
     x: FloatArray
     fine: IntArray
     class_of: IntArray
+    weights: PointWeights
     split: Split
     scaling: Scaling
     rng: np.random.Generator
@@ -110,8 +116,8 @@ def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> tuple[Head,
     With thousands of training points the second training is skipped. `rng` draws the points whose
     radii are measured during training. Returns the head, the frontier and the learning rate.
     """
-    start, part, rate = _start(task, plan)
-    frontier, heads = _measure_path(task, start, part, rate, plan, rng)
+    start = _start(task, plan)
+    frontier, heads = _measure_path(task, start, plan, rng)
     if _is_rising(frontier):
         warnings.warn(
             f"Maximum iterations ({plan.max_iter}) reached and accuracy was still rising. "
@@ -120,25 +126,41 @@ def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> tuple[Head,
             stacklevel=4,
         )
     head = heads[frontier.chosen]
-    if task.split.held_out and len(part) < _MANY_POINTS:
-        whole = _sample_of(task.x, task.fine, task.class_of)
+    if task.split.held_out and len(start.sample) < _MANY_POINTS:
+        whole = np.arange(len(task.x))
         steps = frontier.values[[frontier.chosen]].astype(np.int64)
-        ((_, net),) = training_path(start.net, whole, learning_rate=rate, steps=steps)
-        head = start.with_net(net)
-    return head, frontier, rate
+        again = replace(start, sample=_sample_of(task, whole), loss=_loss(task, whole, start.head))
+        ((_, head),) = again.path(steps)
+    return head, frontier, start.rate
 
 
 def measure_frontier(task: Task, plan: Plan, *, rng: np.random.Generator) -> Frontier:
     """Train on the training points and measure the frontier on the others."""
-    start, part, rate = _start(task, plan)
-    return _measure_path(task, start, part, rate, plan, rng)[0]
+    return _measure_path(task, _start(task, plan), plan, rng)[0]
 
 
-def _start(task: Task, plan: Plan) -> tuple[Head, Sample, float]:
-    train = task.split.train
-    part = _sample_of(task.x[train], task.fine[train], task.class_of)
-    start = _new_head(part, task.class_of, plan, task.rng)
-    return start, part, plan.learning_rate or stable_learning_rate(start.net, part)
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """An initial head, and what it is trained on."""
+
+    head: Head
+    sample: Sample
+    loss: Loss
+    rate: float
+
+    def path(self, steps: IntArray) -> Iterator[tuple[int, Head]]:
+        """Train, and yield the head at each of the given steps; training is lazy."""
+        options: Any = {"loss": self.loss, "learning_rate": self.rate, "steps": steps}
+        for step, net in training_path(self.head.net, self.sample, **options):
+            yield step, self.head.with_net(net)
+
+
+def _start(task: Task, plan: Plan) -> _Start:
+    sample = _sample_of(task, task.split.train)
+    head = _new_head(sample, task.class_of, plan, task.rng)
+    loss = _loss(task, task.split.train, head)
+    rate = plan.learning_rate or stable_learning_rate(head.net, sample, loss)
+    return _Start(head, sample, loss, rate)
 
 
 def _new_head(sample: Sample, class_of: IntArray, plan: Plan, rng: np.random.Generator) -> Head:
@@ -173,35 +195,45 @@ def _activated(net: TwoLayerNet, sample: Sample, group_of: IntArray) -> TwoLayer
     return net.with_parameters(sign[:, None] * net.weights, sign * net.biases)
 
 
-def _sample_of(x: FloatArray, fine: IntArray, class_of: IntArray) -> Sample:
-    """Return points with fine labels as a sample; class 1 is positive (class 0 is not)."""
+def _sample_of(task: Task, points: IntArray) -> Sample:
+    """Return some points with fine labels as a sample; class 1 is positive (class 0 is not)."""
+    x, fine, weights = task.x[points], task.fine[points], task.weights.some(points)
     x.flags.writeable = False  # handed over, not copied
-    return Sample.from_points(x, fine, positive=[int(j) for j in np.flatnonzero(class_of == 1)])
+    centers = None
+    if not weights.are_equal:
+        of_group = (fine == np.arange(len(task.class_of))[:, None]) * weights.values
+        centers = (of_group @ x / of_group.sum(axis=1, keepdims=True)).astype(x.dtype)
+    positive = [int(j) for j in np.flatnonzero(task.class_of == 1)]
+    return Sample.from_points(x, fine, positive=positive, centers=centers)
+
+
+def _loss(task: Task, points: IntArray, head: Head) -> Loss:
+    """Return the loss of the head's network, with the weights of these points."""
+    return task.weights.some(points).loss(head.net.default_loss)
 
 
 def _measure_path(
-    task: Task, start: Head, part: Sample, rate: float, plan: Plan, rng: np.random.Generator
+    task: Task, start: _Start, plan: Plan, rng: np.random.Generator
 ) -> tuple[Frontier, list[Head]]:
     """Train until the accuracy no longer improves, and measure along the way."""
     check = task.x[task.split.check].astype(np.float64)
     right = task.class_of[task.fine[task.split.check]]
+    weights = task.weights.some(task.split.check)
     some = np.sort(rng.permutation(len(check))[:_RADIUS_POINTS])
-    unscaled = task.scaling.undo(check[some])
+    unscaled, of_some = task.scaling.undo(check[some]), weights.some(some)
     rows: list[tuple[int, float, float]] = []
     heads: list[Head] = []
-    grid = checkpoint_steps(plan.max_iter)
-    for step, net in training_path(start.net, part, learning_rate=rate, steps=grid):
-        head = start.with_net(net)
+    for step, head in start.path(checkpoint_steps(plan.max_iter)):
         heads.append(head)
         radii = head.after(task.scaling).lower_radii(unscaled, right[some])
-        accuracy = float((head.predict(check) == right).mean())
-        rows.append((step, accuracy, float(np.median(radii))))
+        rows.append((step, weights.share(head.predict(check) == right), of_some.median(radii)))
         steps, accuracies, radius = (np.array(column) for column in zip(*rows, strict=True))
         frontier = Frontier(
             steps,
             accuracies,
             radius,
             points=len(check),
+            effective_points=weights.effective_points,
             radius_points=len(some),
             held_out=task.split.held_out,
             robustness=plan.robustness,

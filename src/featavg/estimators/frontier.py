@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from featavg.arrays import FloatArray, IntArray
 from featavg.data.law import Sample
 from featavg.networks.base import TwoLayerNet
+from featavg.networks.loss import Loss
 from featavg.training.descent import cheaper_method, descend
 
 _GROWTH = 1.5
@@ -31,13 +33,17 @@ class Frontier:
         The median certified radius, with 0 for misclassified points, in the units of the input (a
         lower bound, see `featavg.estimators.heads.CertifiedHead.lower_radii`).
     points, radius_points : int
-        The numbers of points on which accuracy and radius are measured.
+        The numbers of points on which accuracy and radius are measured. Where points have weights,
+        both are weighted.
     held_out : bool
         Whether these points were held out of training; if there are very few points, they are not.
     robustness : float
         The parameter of the estimators that determines `chosen`.
     knob : {"steps", "margin"}
         What `values` are.
+    effective_points : float, optional
+        The number of equally weighted points whose accuracy would be as certain; by default their
+        number.
 
     Examples
     --------
@@ -58,6 +64,7 @@ class Frontier:
     held_out: bool = True
     robustness: float = 1.0
     knob: str = "steps"
+    effective_points: float | None = None
 
     @property
     def best_accuracy(self) -> float:
@@ -70,8 +77,9 @@ class Frontier:
 
         Without these it would be 0 for an accuracy of 1.
         """
-        best = (self.best_accuracy * self.points + 1) / (self.points + 2)
-        return float(np.sqrt(best * (1 - best) / self.points))
+        points = self.points if self.effective_points is None else self.effective_points
+        best = (self.best_accuracy * points + 1) / (points + 2)
+        return float(np.sqrt(best * (1 - best) / points))
 
     def lowest_accuracy(self, robustness: float) -> float:
         """Return the accuracy that is `robustness` standard errors below the best."""
@@ -115,13 +123,14 @@ def checkpoint_steps(max_iter: int) -> IntArray:
 
 
 def training_path(
-    net: TwoLayerNet, sample: Sample, *, learning_rate: float, steps: IntArray
+    net: TwoLayerNet, sample: Sample, *, loss: Loss, learning_rate: float, steps: IntArray
 ) -> Iterator[tuple[int, TwoLayerNet]]:
     """Train, and yield the network at each of the given steps; training is lazy."""
     method = cheaper_method(net, sample, float(steps[-1]))
     done = 0
     for goal in steps:
         more = int(goal) - done
-        run = descend(net, sample, learning_rate=learning_rate, steps=more, record=2, method=method)
+        options: Any = {"learning_rate": learning_rate, "steps": more, "record": 2}
+        run = descend(net, sample, loss=loss, method=method, **options)
         net, done = run.net, int(goal)
         yield done, net

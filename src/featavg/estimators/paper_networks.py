@@ -25,6 +25,7 @@ class HeadClassifier(CertifiedClassifier):
         width: int = 5,
         *,
         scale: str | None = "norm",
+        class_weight: Any = None,
         robustness: float = 1.0,
         learning_rate: float | str = "auto",
         max_iter: int = 300,
@@ -34,6 +35,7 @@ class HeadClassifier(CertifiedClassifier):
     ) -> None:
         self.width = width
         self.scale = scale
+        self.class_weight = class_weight
         self.robustness = robustness
         self.learning_rate = learning_rate
         self.max_iter = max_iter

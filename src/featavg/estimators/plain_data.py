@@ -27,6 +27,7 @@ _FRONTIER = {
     "held_out": bool,
     "robustness": float,
     "knob": str,
+    "effective_points": float,
 }
 
 
@@ -170,7 +171,7 @@ def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
     estimator.head_ = _restore_head(about["head"], arrays)
     frontier: dict[str, Any] = {name: arrays[f"frontier_{name}"] for name in _FRONTIER_ARRAYS}
     for (name, kind), value in zip(_FRONTIER.items(), about["frontier"], strict=True):
-        frontier[name] = kind(value)
+        frontier[name] = None if value is None else kind(value)
     estimator.frontier_ = Frontier(**frontier)
     for (name, kind), value in zip(_NUMBERS.items(), about["numbers"], strict=True):
         if value is not None:

@@ -62,6 +62,8 @@ class RadiusClassifier(CertifiedClassifier):
     robustness : float
         How many standard errors of accuracy "auto" may give up for a larger radius; 0 is the most
         accurate.
+    class_weight : "balanced", mapping or None
+        The weight of the points of each class, as in scikit-learn.
     scale : {"norm", "standard", None}
         As in `AveragingClassifier`. Radii are always in the units of X, but with "standard" the
         margin, and so what training aims at, is in the units of scaled features.
@@ -114,6 +116,7 @@ class RadiusClassifier(CertifiedClassifier):
         features: str | int | None = "auto",
         margin: str | float = "auto",
         robustness: float = 1.0,
+        class_weight: Any = None,
         scale: str | None = "norm",
         max_iter: int = 900,
         batch_size: int = 256,
@@ -125,6 +128,7 @@ class RadiusClassifier(CertifiedClassifier):
         self.features = features
         self.margin = margin
         self.robustness = robustness
+        self.class_weight = class_weight
         self.scale = scale
         self.max_iter = max_iter
         self.batch_size = batch_size
@@ -132,7 +136,9 @@ class RadiusClassifier(CertifiedClassifier):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, subclass: Any = None) -> RadiusClassifier:
+    def fit(
+        self, X: Any, y: Any, subclass: Any = None, sample_weight: Any = None
+    ) -> RadiusClassifier:
         """Train on points and their classes, and on subclasses as far as they are known.
 
         Parameters
@@ -144,6 +150,8 @@ class RadiusClassifier(CertifiedClassifier):
         subclass : array of shape (points,), optional
             Their subclasses; None or NaN where one is not known. A point of a known subclass is
             defended by the pieces of this subclass alone.
+        sample_weight : array of shape (points,), optional
+            How much each point counts; multiplied by `class_weight`.
         """
         fraction = checks.scale("validation_fraction", self.validation_fraction)
         if not fraction < 1:
@@ -152,13 +160,13 @@ class RadiusClassifier(CertifiedClassifier):
         batch = checks.count("batch_size", self.batch_size)
         robustness = checks.scale("robustness", self.robustness, zero=True)
         starts = checks.count("n_init", self.n_init)
-        data = self._checked(X, y)
+        data = self._checked(X, y, sample_weight)
         axes = principal_axes(data.x, data.rng)
         task = PieceTask(
-            data.x @ axes.T.astype(np.float32),
+            (data.x @ axes.T).astype(np.float32),
             data.codes,
-            np.ones(len(data.codes)),
-            _groups(data, subclass),
+            data.weights,
+            _groups(data, subclass, X),
             _schedule(steps, batch, len(data.codes)),
             starts,
             robustness,
@@ -224,12 +232,13 @@ def _even(features: Any) -> int:
     return number
 
 
-def _groups(data: TrainingData, subclass: Any) -> Groups:
+def _groups(data: TrainingData, subclass: Any, X: Any) -> Groups:
     """Return classes, or subclasses as far as they are known; classes without any are one group."""
     if subclass is None:
         return Groups(data.codes, np.arange(data.codes.max() + 1))
     names = column_or_1d(subclass)
-    check_consistent_length(data.x, names)
+    check_consistent_length(X, names)
+    names = names[data.kept]
     known = np.array([name is not None and name == name for name in names.tolist()])
     pairs = [(c, str(name)) for c, name in zip(data.codes.tolist(), names.tolist(), strict=True)]
     kinds = sorted({pair for pair, is_known in zip(pairs, known, strict=True) if is_known})

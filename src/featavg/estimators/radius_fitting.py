@@ -16,6 +16,7 @@ from featavg.estimators.piece_start import Groups, Shape, start_head, with_unit_
 from featavg.estimators.piece_training import Examples, Schedule, margin_path
 from featavg.estimators.pieces import PieceHead
 from featavg.estimators.scaling import Scaling
+from featavg.estimators.weights import PointWeights
 
 # Margins that are tried, in units of the median radius of prototypes.
 MARGINS = (2.0, 1.5, 1.1, 0.8, 0.55, 0.35, 0.22, 0.12)
@@ -40,8 +41,8 @@ class PieceTask:
         Points, in single precision, in coordinates in which distances are those of scaled points.
     classes : array of shape (points,)
         Their classes, from 0.
-    weights : array of shape (points,)
-        How much each point counts; the mean is 1.
+    weights : PointWeights
+        How much each point counts.
     groups : Groups
         Classes, or subclasses as far as they are known.
     schedule : Schedule
@@ -58,7 +59,7 @@ class PieceTask:
 
     x: FloatArray
     classes: IntArray
-    weights: FloatArray
+    weights: PointWeights
     groups: Groups
     schedule: Schedule
     starts: int
@@ -84,7 +85,7 @@ class PieceTask:
         head, allowed = start_head(
             x, classes, self.groups.some(which), shape, starts=self.starts, rng=rng
         )
-        examples = Examples(x, classes, self.weights[which].astype(np.float32), allowed)
+        examples = Examples(x, classes, self.weights.some(which).values.astype(np.float32), allowed)
         for trained in margin_path(head, examples, margins, self.schedule, rng=rng):
             yield with_unit_distances(trained)
 
@@ -166,12 +167,12 @@ class MeasuredPath:
     heads: list[PieceHead]
     values: list[FloatArray]  # for each margin, of shape (points, classes)
     classes: IntArray
-    weights: FloatArray
+    weights: PointWeights
 
     def sharpness(self, at: int) -> float:
         """Return the factor of the values under which their softmax fits the classes best."""
         values, row = self.values[at], np.arange(len(self.classes))
-        share = self.weights / self.weights.sum()
+        share = self.weights.values / self.weights.values.sum()
 
         def loss(log_factor: float) -> float:
             likelihood = log_softmax(np.exp(log_factor) * values, axis=1)[row, self.classes]
@@ -196,7 +197,7 @@ def measure_path(
     """
     checks = [split.check for split in splits]
     classes = np.concatenate([task.classes[check] for check in checks])
-    weights = np.concatenate([task.weights[check] for check in checks])
+    weights = task.weights.some(np.concatenate(checks))
     inputs = [task.x[check].astype(np.float64) for check in checks]
     rows: list[tuple[float, float, FloatArray]] = []
     kept: list[PieceHead] = []
@@ -205,9 +206,8 @@ def measure_path(
         parts = zip(heads, inputs, checks, strict=True)
         measured = [(head.class_values(x), task.lower_radii(head, at)) for head, x, at in parts]
         values, radii = (np.concatenate(column) for column in zip(*measured, strict=True))
-        right = values.argmax(axis=1) == classes
-        accuracy = float(right @ weights / weights.sum())
-        rows.append((accuracy, weighted_median(radii, weights), values))
+        accuracy = weights.share(values.argmax(axis=1) == classes)
+        rows.append((accuracy, weights.median(radii), values))
         kept.append(heads[0])
         accuracies = np.array([row[0] for row in rows])
         frontier = Frontier(
@@ -219,21 +219,9 @@ def measure_path(
             held_out=splits[0].held_out,
             robustness=task.robustness,
             knob="margin",
+            effective_points=weights.effective_points,
         )
         gain = accuracies.max() - accuracies[:-_PATIENCE].max(initial=0)
         if gain <= _RISE * frontier.standard_error:
             break
     return MeasuredPath(frontier, kept, [row[2] for row in rows], classes, weights)
-
-
-def weighted_median(values: FloatArray, weights: FloatArray) -> float:
-    """Return the median of values that count with weights.
-
-    Examples
-    --------
-    >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 1.0]))
-    2.0
-    """
-    order = np.argsort(values)
-    below = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(below, below[-1] / 2)])

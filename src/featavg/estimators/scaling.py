@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.errors import InputError
 
@@ -69,7 +68,8 @@ class Scaling:
         """
         if scale is None:
             return cls(np.zeros(x.shape[1]), 1.0)
-        checks.choice("scale", scale, SCALES)
+        if not (isinstance(scale, str) and scale in SCALES):
+            raise InputError(f"scale must be 'norm', 'standard' or None; got {scale!r}.")
         shares = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
         shift: FloatArray = shares @ x
         spread = x - shift
@@ -115,41 +115,43 @@ class Scaling:
         return x / self.factor + self.shift
 
 
-def leading_features(x: FloatArray) -> tuple[int, float]:
-    """Return a tenth of the number of features, and the share of variance of the largest ones.
+def leading_features(x: FloatArray) -> tuple[int, int, float]:
+    """Return a tenth of the number of features, this number, and the variance of the largest ones.
+
+    Features that do not vary are not counted. The variance is a share of that of all features.
 
     Examples
     --------
     >>> leading_features(np.array([[1.0, 0.0], [3.0, 1000.0]]))
-    (1, 0.999996...)
+    (1, 2, 0.999996...)
     """
-    few = max(1, x.shape[1] // 10)
-    spread = x - x.mean(axis=0, dtype=np.float64)
-    largest = np.abs(spread).max(initial=0.0)
-    if not largest > 0:
-        return few, few / x.shape[1]
-    variances = np.sort(np.square(spread / largest).mean(axis=0))
-    return few, float(variances[-few:].sum() / variances.sum())
+    mean = x.mean(axis=0, dtype=np.float64)
+    largest = np.abs(x - mean).max(axis=0)
+    varies = largest > _ROUNDING * np.abs(mean)
+    features = int(varies.sum())
+    few = max(1, features // 10)
+    if not features:
+        return few, features, 0.0
+    spread = (x[:, varies] - mean[varies]) / largest.max()  # so that squares stay in range
+    variances = np.sort(np.square(spread).mean(axis=0))
+    return few, features, float(variances[-few:].sum() / variances.sum())
 
 
-def different_scales(leading: tuple[int, float], features: int) -> str | None:
+def different_scales(few: int, features: int, share: float) -> str | None:
     """Return a clause saying that features have very different scales; None if they do not.
 
     That is where a tenth of them have nine tenths of the variance.
 
     Parameters
     ----------
-    leading : tuple of int and float
+    few, features, share
         What `leading_features` returned.
-    features : int
-        The number of features.
 
     Examples
     --------
-    >>> different_scales((1, 0.9958), 13)
+    >>> different_scales(1, 13, 0.9958)
     '1 of 13 features has 99.6 % of the variance: features have very different scales'
     """
-    few, share = leading
     if features < 2 or share < _FEW_FEATURES_HAVE:
         return None
     have = "has" if few == 1 else "have"

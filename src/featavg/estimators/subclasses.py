@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.checks import count
 from featavg.errors import InputError
+from featavg.estimators.weights import PointWeights
 
 STRENGTH = 0.8
 """The minimum prediction strength of stable clusters (Tibshirani & Walther)."""
@@ -22,17 +23,20 @@ STRENGTH = 0.8
 _DIRECTIONS = 20
 _STARTS = 4
 _CRITERION_POINTS = 2000
+_Weighted = tuple[FloatArray, FloatArray]
 # The minimum number of points of a cluster, on average, in each half.
 _POINTS_PER_CLUSTER = 5
 
 
-def _directions(x: FloatArray, is_train: BoolArray) -> FloatArray:
+def _directions(x: FloatArray, is_train: BoolArray, weights: FloatArray) -> FloatArray:
     """Return the directions of the points of a class from its mean, as unit vectors.
 
     They are projected on the leading principal axes (at most 20) of the training points.
     """
-    center = x[is_train].mean(axis=0)
-    inside = (x - center) @ _principal_axes(x[is_train] - center)
+    own = weights[is_train].astype(x.dtype)
+    center = np.average(x[is_train], axis=0, weights=own)
+    spread = (x[is_train] - center) * np.sqrt(own)[:, None]
+    inside = (x - center) @ _principal_axes(spread)
     norms = np.linalg.norm(inside, axis=1, keepdims=True)
     return (inside / np.where(norms > 0, norms, 1)).astype(np.float64)
 
@@ -58,7 +62,12 @@ def _leading(gram: FloatArray, wanted: int) -> tuple[FloatArray, FloatArray]:
 
 
 def cluster(
-    inside: FloatArray, number: int | None, *, largest: int, rng: np.random.Generator
+    inside: FloatArray,
+    number: int | None,
+    *,
+    largest: int,
+    weights: FloatArray | None = None,
+    rng: np.random.Generator,
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     r"""Find clusters of points by k-means, with a given or chosen number of clusters.
 
@@ -79,6 +88,8 @@ def cluster(
         The number of clusters, or None to choose it.
     largest : int
         The largest number that is considered.
+    weights : array of shape (points,), optional
+        The weights of the points in the means.
     rng : numpy.random.Generator
         Draws the halvings and the starts of k-means.
 
@@ -95,7 +106,7 @@ def cluster(
     strength: FloatArray = np.zeros(0)
     if number is None:
         largest = min(largest, distinct)
-        strength = prediction_strengths(inside, largest, rng=rng)
+        strength = prediction_strengths(inside, largest, weights=weights, rng=rng)
         number = int(np.flatnonzero(strength >= STRENGTH)[-1]) + 1
     if number > distinct:
         raise InputError(
@@ -104,18 +115,21 @@ def cluster(
         )
     if number == 1:
         labels = np.zeros(len(inside), dtype=np.int64)
-        return inside.mean(axis=0, keepdims=True), labels, strength
-    means = _k_means(inside, number, rng, starts=_STARTS)
+        return np.average(inside, axis=0, weights=weights)[None], labels, strength
+    means = _k_means(inside, weights, number, rng, starts=_STARTS)
     return means.cluster_centers_, means.labels_.astype(np.int64), strength
 
 
-def prediction_strengths(x: FloatArray, largest: int, *, rng: np.random.Generator) -> FloatArray:
+def prediction_strengths(
+    x: FloatArray, largest: int, *, weights: FloatArray | None = None, rng: np.random.Generator
+) -> FloatArray:
     """Return the prediction strength of 1, ..., `largest` clusters.
 
     It is the median over three halvings or, if two are below the minimum of stable clusters, the
     larger of the two; 0 where halves have too few points for so many clusters.
     """
-    x = x[rng.permutation(len(x))[:_CRITERION_POINTS]]
+    some = rng.permutation(len(x))[:_CRITERION_POINTS]
+    x, w = x[some], np.ones(len(some)) if weights is None else weights[some]
     strength = np.zeros(max(largest, 1))
     strength[0] = 1.0
     half = len(x) // 2
@@ -126,15 +140,16 @@ def prediction_strengths(x: FloatArray, largest: int, *, rng: np.random.Generato
             values: list[float] = []
             while len(values) < 2 or (len(values) < 3 and max(values) >= STRENGTH):
                 order = rng.permutation(len(x))
-                values.append(_strength(x[order[:half]], x[order[half:]], k, rng))
+                one, other = order[:half], order[half:]
+                values.append(_strength((x[one], w[one]), (x[other], w[other]), k, rng))
             strength[k - 1] = sorted(values)[1]
     return strength
 
 
-def _strength(one: FloatArray, other: FloatArray, k: int, rng: np.random.Generator) -> float:
+def _strength(one: _Weighted, other: _Weighted, k: int, rng: np.random.Generator) -> float:
     """Return the prediction strength of the clusters of one half on the other."""
-    predicted = _nearest(_k_means(one, k, rng).cluster_centers_, other)
-    own = _k_means(other, k, rng).labels_
+    predicted = _nearest(_k_means(*one, k, rng).cluster_centers_, other[0])
+    own = _k_means(*other, k, rng).labels_
     together = np.zeros((k, k))
     np.add.at(together, (own, predicted), 1)
     sizes = together.sum(axis=1)
@@ -149,9 +164,11 @@ def _nearest(centers: FloatArray, points: FloatArray) -> IntArray:
     return distances.argmin(axis=1).astype(np.int64)
 
 
-def _k_means(x: FloatArray, k: int, rng: np.random.Generator, starts: int = 1) -> Any:
+def _k_means(
+    x: FloatArray, weights: FloatArray | None, k: int, rng: np.random.Generator, starts: int = 1
+) -> Any:
     seed = int(rng.integers(2**31))
-    return KMeans(k, n_init=starts, random_state=seed).fit(x)
+    return KMeans(k, n_init=starts, random_state=seed).fit(x, sample_weight=weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +180,8 @@ class Subclasses:
     counts : dict
         The number of subclasses of each class.
     labels : array of shape (points,)
-        The subclass of each training point, from 0; those of the first class come first.
+        The subclass of each training point, from 0; those of the first class come first. -1 for
+        points of weight 0.
     class_of : array of shape (subclasses,)
         The class of each subclass, as an index into `classes_`.
     names : tuple
@@ -211,6 +229,8 @@ class SubclassSearch:
         The training points.
     classes : array
         The class labels.
+    weights : PointWeights, optional
+        The weight of each point.
     rng : numpy.random.Generator
         The source of randomness.
     """
@@ -222,13 +242,18 @@ class SubclassSearch:
         train: IntArray,
         classes: Any,
         *,
+        weights: PointWeights | None = None,
         rng: np.random.Generator,
     ) -> None:
         self._points, self._classes, self.rng = len(x), classes, rng
         self.smallest_class = int(np.bincount(codes[train]).min())
+        self._weights = np.ones(len(x)) if weights is None else weights.values
         is_train = np.isin(np.arange(len(x)), train)
         members = (np.flatnonzero(codes == code) for code in range(len(classes)))
-        self._parts = [(own, is_train[own], _directions(x[own], is_train[own])) for own in members]
+        self._parts = [
+            (own, is_train[own], _directions(x[own], is_train[own], self._weights[own]))
+            for own in members
+        ]
 
     def find(self, number: Any = "auto", *, largest: int = 10) -> Subclasses:
         """Find subclasses.
@@ -246,8 +271,9 @@ class SubclassSearch:
         names: list[int] = []
         for name, (own, is_train, inside) in zip(self._classes.tolist(), self._parts, strict=True):
             wanted = _number(number, name, self._classes)
+            weights = self._weights[own[is_train]]
             means, own_labels, strengths = cluster(
-                inside[is_train], wanted, largest=largest, rng=self.rng
+                inside[is_train], wanted, largest=largest, weights=weights, rng=self.rng
             )
             labels[own] = len(names) + _nearest(means, inside)
             labels[own[is_train]] = len(names) + own_labels
