@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
@@ -57,6 +55,7 @@ def start_head(
     groups: Groups,
     shape: Shape,
     *,
+    weights: FloatArray,
     starts: int,
     rng: np.random.Generator,
 ) -> tuple[PieceHead, BoolArray | None]:
@@ -71,14 +70,14 @@ def start_head(
     in_class = np.bincount(groups.class_of)
     centers, group_of = [], []
     for group, c in enumerate(groups.class_of):
-        own = inputs[members == group]
+        own = members == group
         wanted = max(1, round(shape.pieces / in_class[c]))
-        found = _prototypes(own, wanted, starts, rng)
+        found = _prototypes(inputs[own], weights[own], wanted, starts, rng)
         centers.append(found)
         group_of += [group] * len(found)
-    weights = np.concatenate(centers).astype(np.float64)
-    biases = -np.square(weights).sum(axis=1) / 2
-    head = PieceHead(weights, biases, groups.class_of[group_of], features)
+    prototypes = np.concatenate(centers).astype(np.float64)
+    biases = -np.square(prototypes).sum(axis=1) / 2
+    head = PieceHead(prototypes, biases, groups.class_of[group_of], features)
     if np.array_equal(groups.class_of, np.arange(len(in_class))):
         return with_unit_distances(head), None
     known = groups.labels != UNKNOWN
@@ -119,15 +118,19 @@ def _nearest_known(inputs: FloatArray, classes: IntArray, groups: Groups) -> Int
     return labels
 
 
-def _prototypes(own: FloatArray, wanted: int, starts: int, rng: np.random.Generator) -> FloatArray:
+def _prototypes(
+    own: FloatArray, weights: FloatArray, wanted: int, starts: int, rng: np.random.Generator
+) -> FloatArray:
     """Return the centres of k-means, at most one for each distinct point."""
-    own = own[rng.permutation(len(own))[:_POINTS]]
-    if wanted == 1 or len(own) <= wanted:
-        return own.mean(axis=0, keepdims=True) if wanted == 1 else np.unique(own, axis=0)
+    if wanted == 1:
+        return np.average(own, axis=0, weights=weights)[None]
+    some = rng.permutation(len(own))[:_POINTS]
+    distinct = np.unique(own[some], axis=0)
+    if len(distinct) <= wanted:
+        return distinct
     means: Any = KMeans(
         wanted, n_init=starts, max_iter=_ROUNDS, random_state=int(rng.integers(2**31))
     )
-    with warnings.catch_warnings(), threadpool_limits(limits=1):
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than centres
-        means.fit(own)
+    with threadpool_limits(limits=1):
+        means.fit(own[some], sample_weight=weights[some])
     return np.unique(means.cluster_centers_, axis=0)

@@ -26,7 +26,7 @@ class Examples:
     Attributes
     ----------
     x : array of shape (points, coordinates)
-        Points, in single precision.
+        Points, in the precision in which to train.
     classes : array of shape (points,)
         The class of each point, from 0.
     weights : array of shape (points,)
@@ -91,9 +91,9 @@ def train(
     r"""Minimise the mean of :math:`\log(1 + e^{s (m - r)/m})` over the points by Adam.
 
     r is the certified radius of a point (negative where its class is wrong), m the margin and
-    s = 4. In single precision, with mini-batches and a rate that falls linearly to 0.
+    s = 4. In the precision of the points, with mini-batches and a rate that falls linearly to 0.
     """
-    pieces = head.astype(np.float32)
+    pieces = head.astype(examples.x.dtype)
     size = float(np.linalg.norm(pieces.weights, axis=1).mean()) or 1.0
     parameters = [pieces.weights.copy(), pieces.biases.copy()]
     rates = [_RATE * size / np.sqrt(pieces.weights.shape[1]), _RATE * size / 2]
@@ -179,7 +179,9 @@ def _with(head: PieceHead, parameters: list[FloatArray]) -> PieceHead:
 
 def _batches(points: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[IntArray]:
     """Yield the points of each step: all of them in random order, again and again."""
-    batch = min(batch, points)
+    if batch >= points:
+        yield from [np.arange(points)] * steps
+        return
     order, at = rng.permutation(points), 0
     for _ in range(steps):
         if at + batch > points:
@@ -205,4 +207,4 @@ class _Adam:
         ):
             mean += (1 - _MOMENTUM) * (gradient - mean)
             square += (1 - _SQUARES) * (gradient * gradient - square)
-            values -= np.float32(rate * factor * unbias) * mean / (np.sqrt(square) + 1e-20)
+            values -= values.dtype.type(rate * factor * unbias) * mean / (np.sqrt(square) + 1e-20)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from featavg import checks
-from featavg.arrays import FloatArray, IntArray
+from featavg.arrays import FloatArray
 from featavg.errors import InputError
 from featavg.estimators._base import CertifiedClassifier, TrainingData
 from featavg.estimators.piece_start import UNKNOWN, Groups, Shape
@@ -92,6 +92,8 @@ class RadiusClassifier(CertifiedClassifier):
         The pieces, for points scaled by `scaling_`.
     scaling_ : Scaling
         The shift and the factor by which points are scaled.
+    n_iter_ : int
+        The number of steps of training for this margin and those before.
     n_features_in_, feature_names_in_
         As in all estimators of scikit-learn.
 
@@ -108,6 +110,7 @@ class RadiusClassifier(CertifiedClassifier):
 
     head_: PieceHead
     margin_: float
+    n_iter_: int
 
     def __init__(
         self,
@@ -162,27 +165,29 @@ class RadiusClassifier(CertifiedClassifier):
         starts = checks.count("n_init", self.n_init)
         data = self._checked(X, y, sample_weight)
         axes = principal_axes(data.x, data.rng)
+        sizes: FloatArray = np.bincount(data.codes, weights=data.weights.repeats).astype(float)
         task = PieceTask(
-            (data.x @ axes.T).astype(np.float32),
+            data.x @ axes.T.astype(data.x.dtype),
             data.codes,
             data.weights,
             _groups(data, subclass, X),
-            _schedule(steps, batch, len(data.codes)),
+            _schedule(steps, batch, sizes.sum()),
             starts,
             robustness,
             axes,
             self.scaling_,
         )
-        shapes = self._shapes(np.bincount(data.codes), len(axes))
+        shapes = self._shapes(sizes, len(axes))
         margins = self._margins(task, shapes[0].pieces, data.rng)
         head, frontier = fit_pieces(task, shapes, margins, fraction, data.rng)
         unit = _unit(self.scaling_)
         self.frontier_ = replace(frontier, values=frontier.values / unit)
         self.margin_ = float(self.frontier_.values[frontier.chosen])
+        self.n_iter_ = task.schedule.first_steps + frontier.chosen * task.schedule.next_steps
         self.head_ = head.after_projection(axes)
         return self
 
-    def _shapes(self, sizes: IntArray, dim: int) -> list[Shape]:
+    def _shapes(self, sizes: FloatArray, dim: int) -> list[Shape]:
         """Return the shapes to compare, the larger ones last, for classes of these sizes."""
         is_small = sizes.sum() <= _FEW_POINTS
         most = min(_PIECES, max(2, _ALL_PIECES // len(sizes)))
@@ -203,7 +208,7 @@ class RadiusClassifier(CertifiedClassifier):
         return [checks.scale("margin", self.margin) * _unit(self.scaling_)]
 
 
-def _schedule(steps: int, batch: int, points: int) -> Schedule:
+def _schedule(steps: int, batch: int, points: float) -> Schedule:
     """Return fewer steps where there are few points, to which more of them would not add."""
     share = float(np.clip(points / _MANY_POINTS, _FEWEST_STEPS, 1))
     first = max(1, round(share * steps))

@@ -38,7 +38,7 @@ class PieceTask:
     Attributes
     ----------
     x : array of shape (points, coordinates)
-        Points, in single precision, in coordinates in which distances are those of scaled points.
+        Points, in the precision of training; distances are those of scaled points.
     classes : array of shape (points,)
         Their classes, from 0.
     weights : PointWeights
@@ -82,19 +82,29 @@ class PieceTask:
     ) -> Iterator[PieceHead]:
         """Train on some of the points, and yield a classifier for each margin."""
         x, classes = self.x[which], self.classes[which]
+        weights, groups = self.weights.some(which).values, self.groups.some(which)
         head, allowed = start_head(
-            x, classes, self.groups.some(which), shape, starts=self.starts, rng=rng
+            x, classes, groups, shape, weights=weights, starts=self.starts, rng=rng
         )
-        examples = Examples(x, classes, self.weights.some(which).values.astype(np.float32), allowed)
+        examples = Examples(x, classes, weights.astype(x.dtype), allowed)
         for trained in margin_path(head, examples, margins, self.schedule, rng=rng):
             yield with_unit_distances(trained)
 
 
 def prototype_radius(task: PieceTask, pieces: int, rng: np.random.Generator) -> float:
     """Return the median radius of prototypes, of the points that they classify correctly."""
-    head, _ = start_head(task.x, task.classes, task.groups, Shape(pieces, 0), starts=1, rng=rng)
+    head, _ = start_head(
+        task.x,
+        task.classes,
+        task.groups,
+        Shape(pieces, 0),
+        weights=task.weights.values,
+        starts=1,
+        rng=rng,
+    )
     radii = head.signed_radii(task.x.astype(np.float64), task.classes)
-    return float(np.median(radii[radii > 0])) if (radii > 0).any() else 1.0
+    right = np.flatnonzero(radii > 0)
+    return task.weights.some(right).median(radii[right]) if len(right) else 1.0
 
 
 def fit_pieces(
@@ -179,9 +189,9 @@ class MeasuredPath:
             return -float(share @ likelihood)
 
         # bounded, because no factor is too large where all held-out points are right
-        spread = float(np.abs(values - values.max(axis=1, keepdims=True)).mean()) or 1.0
+        spread = float(share @ (values.max(axis=1) - values.mean(axis=1))) or 1.0
         bounds = (np.log(1e-2 / spread), np.log(1e2 / spread))
-        return float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x))
+        return float(np.exp(minimize_scalar(loss, bounds=bounds, options={"xatol": 1e-10}).x))
 
 
 def measure_path(
