@@ -11,12 +11,13 @@ import numpy as np
 
 from estimator_data import DATA
 from featavg.plot.style import new_figure, rendered, style
-from peers import MODELS
+from peers import MODELS, POINTS, label_of, model_of
 
 Array = np.ndarray[Any, Any]
 Result = dict[str, Any]
 
 TOLERANCE = 0.003  # of accuracy, where our radius is compared with a peer's
+ROWS = [key + end for key in MODELS for end in ("", *(f"@{point}" for point in POINTS))]
 _COLUMNS = 4
 # how far below the best accuracy of a data set the picture reaches
 _DEPTH = 0.12
@@ -49,8 +50,8 @@ class Results:
 
     def models(self, name: str, *, peers: bool) -> list[str]:
         """Return the peers, or our estimators, that have results on a data set, in order."""
-        known = [key for key in MODELS if (name, key) in self.seeds]
-        return [key for key in known if bool(MODELS[key].family) != peers]
+        known = [row for row in ROWS if (name, row) in self.seeds]
+        return [row for row in known if bool(model_of(row).family) != peers]
 
     def values(self, name: str, key: str, what: str) -> Array:
         """Return one number for each seed."""
@@ -66,7 +67,7 @@ def read_results(folder: Path) -> Results:
     seeds: dict[tuple[str, str], list[Result]] = {}
     knobs = {}
     for name in DATA:
-        for key in MODELS:
+        for key in ROWS:
             found = sorted((folder / name / key).glob("seed-*.json"))
             rows = [json.loads(path.read_text(encoding="utf-8")) for path in found]
             if rows:
@@ -111,8 +112,8 @@ def _row(results: Results, name: str, key: str) -> str:
         return float(results.values(name, key, what).mean())
 
     cells = [
-        MODELS[key].label,
-        _knob(MODELS[key].knob, rows[0]["knob"]),
+        label_of(key),
+        _knob(model_of(key).knob, rows[0]["knob"]),
         f"{len(rows)}",
         spread(100 * results.values(name, key, "accuracy"), 1),
         spread(results.values(name, key, "median_radius")),
@@ -156,14 +157,16 @@ def _ratio_table(results: Results, family: str) -> str:
         f"| peer | {' | '.join(data)} |",
         "|---|" + "--:|" * len(data),
     ]
-    for peer, model in MODELS.items():
-        if not model.family:
+    for peer in ROWS:
+        if not model_of(peer).family and any((name, peer) in results.seeds for name in data):
             cells = [_ratio(results, name, ours, peer) for name in data]
-            lines.append(f"| {model.label} | {' | '.join(cells)} |")
+            lines.append(f"| {label_of(peer)} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
 def _ratio(results: Results, name: str, ours: list[str], peer: str) -> str:
+    if (name, peer) not in results.seeds:
+        peer = peer.partition("@")[0]  # its other operating points have the same knob
     if (name, peer) not in results.seeds:
         return ""
     lowest = results.values(name, peer, "accuracy").mean() - TOLERANCE - 1e-9
@@ -194,7 +197,8 @@ def draw(results: Results) -> bytes:
     columns = min(_COLUMNS, len(names))
     rows = -(-len(names) // columns)
     with style():
-        figure, panels = new_figure(4 * columns, 3.4 * rows + 1.2, columns=columns, rows=rows)
+        size = (max(4 * columns, 8), 3.4 * rows + 1.4)
+        figure, panels = new_figure(*size, columns=columns, rows=rows)
         labels: dict[str, Any] = {}
         for panel, name in zip(panels, names, strict=False):
             _draw_panel(panel, results, name)
@@ -203,7 +207,7 @@ def draw(results: Results) -> bytes:
         for panel in panels[len(names) :]:
             panel.set_axis_off()
         figure.legend(
-            labels.values(), labels.keys(), ncols=min(4, columns + 1), loc="outside lower center"
+            labels.values(), labels.keys(), ncols=max(2, columns), loc="outside lower center"
         )
     return rendered(figure, "png")
 
@@ -213,12 +217,15 @@ def _draw_panel(panel: Any, results: Results, name: str) -> None:
     keys = [*results.models(name, peers=True), *results.models(name, peers=False)]
     lowest = max(results.values(name, key, "accuracy").mean() for key in keys) - _DEPTH
     for key in results.models(name, peers=True):
-        colour, marker = _PEERS[key]
+        colour, marker = _PEERS[key.partition("@")[0]]
+        if "@" in key:
+            small = {"color": colour, "marker": marker, "markersize": 3.5}
+            _draw_points(panel, results, name, [key], "", **small)
+            continue
         if (name, key) in results.knobs:
-            rows = results.knobs[name, key]["rows"]
-            path = np.array([(r["median_radius"], r["accuracy"]) for r in rows])
+            path = _best_points(results.knobs[name, key]["rows"])
             path = path[path[:, 1] >= lowest]
-            panel.plot(path[:, 0], 100 * path[:, 1], color=colour, lw=0.7, alpha=0.45, zorder=1)
+            panel.plot(path[:, 0], 100 * path[:, 1], color=colour, lw=0.8, alpha=0.5, zorder=1)
         _draw_points(panel, results, name, [key], MODELS[key].label, color=colour, marker=marker)
     families: dict[str, list[str]] = {}
     for key in results.models(name, peers=False):
@@ -230,6 +237,14 @@ def _draw_panel(panel: Any, results: Results, name: str) -> None:
     panel.set(title=name, xlabel="median certified radius", ylabel="accuracy, %")
     panel.set_ylim(bottom=100 * lowest)
     panel.set_xlim(left=0)
+
+
+def _best_points(rows: list[Result]) -> Array:
+    """Return radius and accuracy of the knobs that no other knob beats in both, by radius."""
+    points = np.array([(row["median_radius"], row["accuracy"]) for row in rows])
+    points = points[np.lexsort((-points[:, 1], -points[:, 0]))]
+    before = np.concatenate([[-np.inf], np.maximum.accumulate(points[:-1, 1])])
+    return points[points[:, 1] > before]
 
 
 def _draw_points(
@@ -245,6 +260,6 @@ def _draw_points(
         100 * accuracies.mean(axis=1),
         xerr=radii.std(axis=1),
         yerr=100 * accuracies.std(axis=1),
-        label=label,
+        label=label or None,
         **look,
     )

@@ -199,6 +199,21 @@ MODELS: dict[str, Model] = {
 """The peers, k-means first because its radius is the unit of certified accuracies."""
 
 
+POINTS = (0, 2)
+"""Further operating points of the peers: standard errors of accuracy that their knobs may cost."""
+
+
+def model_of(row: str) -> Model:
+    """Return the model of a row, such as "glvq", or "glvq@2" for another operating point."""
+    return MODELS[row.partition("@")[0]]
+
+
+def label_of(row: str) -> str:
+    """Return what tables call a row."""
+    point = row.partition("@")[2]
+    return model_of(row).label + (f", at {point} s.e." if point else "")
+
+
 def add_ours(key: str, estimator: Callable[..., Any], name: str, *, searched: bool = True) -> None:
     """Add a row for each operating point of an estimator of ours."""
     for value in ROBUSTNESS:
