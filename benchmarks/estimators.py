@@ -15,8 +15,9 @@ peer that could be more robust at a small loss of accuracy is measured at one po
 
 A misclassified point has the radius 0. Where radii need a search, 300 random test points of each
 seed get one; their accuracy is still that of all test points, and they are compared with others on
-these points. Where a radius is not exact its lower bound counts. Certified accuracies are at multiples of the median radius of the chosen k-means
-prototypes on the held-out points. Times are processor times of one thread.
+these points. Where a radius is not exact its lower bound counts. Certified accuracies are at
+multiples of the median radius of the chosen k-means prototypes on the held-out points. Times are
+processor times of one thread.
 
 The results of each data set, model and seed are a JSON file below --out, and a run goes on where
 the last one stopped. All peers on all data take about 80 minutes.
