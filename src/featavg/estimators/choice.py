@@ -19,8 +19,6 @@ _FEWEST_POINTS = 10
 # Short training on few points is enough to compare numbers of subclasses.
 _STEPS = 58
 _POINTS = 2000
-# At this prediction strength clusters are so clear that no larger number is tried.
-_CLEAR = 0.95
 
 
 def choose_subclasses(
@@ -34,17 +32,18 @@ def choose_subclasses(
 ) -> Subclasses:
     """Choose the number of subclasses of each class unless it is given, and find them.
 
-    The first candidate are the numbers found by `cluster`, and they are used if all classes have
-    subclasses with a prediction strength of 0.95. Real classes often have no clear clusters, and
-    yet a network of more subclasses is more robust. So larger numbers, the same for all classes
-    (half of `largest` and all of it), are candidates too: a network is trained briefly for each,
-    and the smallest is chosen whose median radius on the held-out points, where the accuracy is
-    within half of `robustness` standard errors of the best, is within 5 % of the largest. (Half,
-    because early stopping costs accuracy as well.)
+    The first candidate are the numbers found by `cluster`. Real classes often have no clear
+    clusters, or a few very clear ones that have parts themselves (animals and vehicles), and a
+    network of more subclasses is more robust. So larger numbers, the same for all classes (half of
+    `largest` and all of it), are always candidates too: a network is trained briefly for each, and
+    the smallest is chosen whose median radius on the held-out points, where the accuracy is within
+    half of `robustness` standard errors of the best, is within 5 % of the largest. (Half, because
+    early stopping costs accuracy as well.) Where clusters are all there is, as in the paper's law,
+    more subclasses gain nothing, and the first candidate is chosen.
     """
     first = search.find(wanted, largest=largest)
     is_given = not (isinstance(wanted, str) and wanted == "auto")
-    if is_given or not split.held_out or _is_clear(first):
+    if is_given or not split.held_out:
         return first
     average = len(first.class_of) / len(first.counts)
     most = search.smallest_class // _FEWEST_POINTS
@@ -56,14 +55,6 @@ def choose_subclasses(
     frontiers = [measure(found, _fewer(split, found, search.rng), short) for found in candidates]
     chosen = candidates[smallest_robust(frontiers, plan.robustness / 2)]
     return replace(chosen, strength=first.strength)
-
-
-def _is_clear(found: Subclasses) -> bool:
-    """Return whether every class has several clear subclasses."""
-    return all(
-        number > 1 and found.strength[name][number - 1] >= _CLEAR
-        for name, number in found.counts.items()
-    )
 
 
 def smallest_robust(frontiers: Sequence[Frontier], robustness: float) -> int:
