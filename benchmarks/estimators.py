@@ -118,7 +118,7 @@ def frontier_of(found: Result) -> Frontier:
     """Return what was measured on held-out points as a frontier over the values of the knob."""
     rows = found["rows"]
     return Frontier(
-        steps=np.arange(len(rows)),
+        values=np.arange(len(rows)),
         accuracy=np.array([row["accuracy"] for row in rows]),
         radius=np.array([row["median_radius"] for row in rows]),
         points=found["held_out_points"],
@@ -245,13 +245,18 @@ def speed() -> None:
         for model in (
             MLPClassifier(hidden_layer_sizes=30, random_state=0),
             fa.DecoupledClassifier(random_state=0),
+            fa.RadiusClassifier(random_state=0),
         ):
             start = time.perf_counter()
             model.fit(x, y)
             times.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        model.predict_radius(x[:1000], exact=False)
+        certify = time.perf_counter() - start
         print(
             f"10,000 x 512, {name}: MLPClassifier(30) {times[0]:.1f} s, DecoupledClassifier "
-            f"{times[1]:.1f} s, ratio {times[1] / times[0]:.2f}",
+            f"{times[1]:.1f} s, ratio {times[1] / times[0]:.2f}, RadiusClassifier {times[2]:.1f} "
+            f"s, ratio {times[2] / times[0]:.2f}, its radii of 1,000 points {certify:.2f} s",
             flush=True,
         )
 
