@@ -16,7 +16,8 @@ class AveragingClassifier(HeadClassifier):
     Paper: Section 3.2; more than two classes, and when to stop, are extensions.
 
     Trained by full-batch gradient descent from tiny weights, it learns averages of the features of
-    each class, which costs robustness. It is the baseline for `DecoupledClassifier`.
+    each class, which costs robustness. It is a learner of the paper, to study this effect, and the
+    baseline for `DecoupledClassifier`; the classifier for use is `RadiusClassifier`.
 
     Parameters
     ----------

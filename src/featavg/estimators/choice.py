@@ -37,9 +37,9 @@ def choose_subclasses(
     network of more subclasses is more robust. So larger numbers, the same for all classes (half of
     `largest` and all of it), are always candidates too: a network is trained briefly for each, and
     the smallest is chosen whose median radius on the held-out points, where the accuracy is within
-    half of `robustness` standard errors of the best, is within 5 % of the largest. (Half, because
-    early stopping costs accuracy as well.) Where clusters are all there is, as in the paper's law,
-    more subclasses gain nothing, and the first candidate is chosen.
+    `robustness` standard errors of the best of all, is within 5 % of the largest. Where clusters
+    are all there is, as in the paper's law, more subclasses gain nothing, and the first candidate
+    is chosen.
     """
     first = search.find(wanted, largest=largest)
     is_given = not (isinstance(wanted, str) and wanted == "auto")
@@ -53,7 +53,7 @@ def choose_subclasses(
         return first
     short = replace(plan, max_iter=min(plan.max_iter, _STEPS))
     frontiers = [measure(found, _fewer(split, found, search.rng), short) for found in candidates]
-    chosen = candidates[smallest_robust(frontiers, plan.robustness / 2)]
+    chosen = candidates[smallest_robust(frontiers, plan.robustness)]
     return replace(chosen, strength=first.strength)
 
 

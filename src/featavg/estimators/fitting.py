@@ -30,7 +30,9 @@ _MOST_HELD_OUT = 2000
 _MANY_POINTS = 8000
 # The minimum number of held-out points for a useful accuracy.
 _FEWEST_HELD_OUT = 10
-_RADIUS_POINTS = 100
+# The number of points whose radius is measured, if it takes a search and if it does not.
+_SEARCHED_POINTS = 100
+_RADIUS_POINTS = 1000
 # Training stops when doubling the steps (two checkpoints) gains less than half a standard error of
 # accuracy, but not before the minimum number of steps, which is smaller if the accuracy is 1.
 _PATIENCE = 2
@@ -219,7 +221,8 @@ def _measure_path(
     check = task.x[task.split.check].astype(np.float64)
     right = task.class_of[task.fine[task.split.check]]
     weights = task.weights.some(task.split.check)
-    some = np.sort(rng.permutation(len(check))[:_RADIUS_POINTS])
+    measured = _RADIUS_POINTS if start.head.has_closed_bound else _SEARCHED_POINTS
+    some = np.sort(rng.permutation(len(check))[:measured])
     unscaled, of_some = task.scaling.undo(check[some]), weights.some(some)
     rows: list[tuple[int, float, float]] = []
     heads: list[Head] = []

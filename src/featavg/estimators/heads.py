@@ -187,6 +187,12 @@ class Head:
                 perturbations[at] = found.perturbations[nearer]
         return Radii(lower, upper, perturbations, "l2", turns)
 
+    @property
+    def has_closed_bound(self) -> bool:
+        """Whether `lower_radii` has a closed form: one neuron for each group, and "argmax"."""
+        one_neuron_a_group = len(self.net.weights) == len(self.net.second_layer)
+        return one_neuron_a_group and self.readout == "argmax" and self.net.activation == ReLU()
+
     def lower_radii(self, x: FloatArray, classes: IntArray, **search: Any) -> FloatArray:
         r"""Return lower bounds of `radii` in less time.
 
@@ -200,8 +206,7 @@ class Head:
         of the search.
         """
         net = self.net
-        one_neuron_a_group = len(net.weights) == len(net.second_layer)
-        if not one_neuron_a_group or self.readout != "argmax" or net.activation != ReLU():
+        if not self.has_closed_bound:
             return self.radii(x, classes, **{"max_nodes": _QUICK_NODES} | search).lower
         z = net.preactivations(x)
         between = np.linalg.norm(net.weights[:, None] - net.weights[None], axis=2)
