@@ -1,6 +1,7 @@
 """Classifiers for the user's own data that follow the estimator contract of scikit-learn."""
 
 from featavg.estimators.averaging import AveragingClassifier
+from featavg.estimators.certified import certified_radius
 from featavg.estimators.decoupled import DecoupledClassifier
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.persistence import load
@@ -13,5 +14,6 @@ __all__ = [
     "Frontier",
     "RadiusClassifier",
     "Subclasses",
+    "certified_radius",
     "load",
 ]

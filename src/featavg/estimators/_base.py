@@ -24,7 +24,8 @@ from sklearn.utils.validation import (
 from featavg.array_files import write_arrays
 from featavg.arrays import FloatArray, IntArray
 from featavg.checks import flag
-from featavg.errors import CertificationWarning, FeatureScaleWarning, InputError
+from featavg.errors import FeatureScaleWarning, InputError
+from featavg.estimators.certified import warn_of_bounds
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.heads import MAX_NODES, CertifiedHead
 from featavg.estimators.plain_data import describe
@@ -33,8 +34,6 @@ from featavg.estimators.weights import PointWeights
 from featavg.networks.shallow import ShallowNet
 from featavg.robustness.radii import Radii
 
-# A lower bound of a radius that is nearer than this to the upper one needs no warning.
-_CLOSE_ENOUGH = 1e-3
 # With at most so many numbers, training in double precision takes little time.
 _SMALL = 1_000_000
 
@@ -183,15 +182,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             codes = self.head_.predict(self.scaling_.apply(points))
             return self.head_.after(self.scaling_).lower_radii(points, codes)
         radii = self._radii(X, None, time_limit=time_limit, n_jobs=n_jobs, certificates=False)
-        bounds = radii.gap > _CLOSE_ENOUGH
-        if bounds.any():
-            warnings.warn(
-                f"{bounds.sum()} of {len(radii)} radii are lower bounds only, up to "
-                f"{100 * radii.gap.max():.2g} % below the shortest known perturbation that changes "
-                "the prediction; certify returns both bounds of each.",
-                CertificationWarning,
-                stacklevel=2,
-            )
+        warn_of_bounds(radii, stacklevel=2)
         return radii.lower
 
     def certify(
