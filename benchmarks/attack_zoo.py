@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 NO_EMBEDDINGS = (
     "skipped: no embeddings in the cache; 'featavg data get cifar10' and "
-    "'python benchmarks/estimators.py --data embeddings' compute them"
+    "'python benchmarks/estimator_data.py' compute them"
 )
 
 

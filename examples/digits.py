@@ -31,9 +31,9 @@ def main() -> None:
 
     # Where training stops is the robustness knob. `frontier_` has the whole of it.
     frontier = decoupled.frontier_
-    for i in range(0, len(frontier.steps), 3):
+    for i in range(0, len(frontier.values), 3):
         print(
-            f"  {frontier.steps[i]:4} steps: accuracy {frontier.accuracy[i]:.3f}, "
+            f"  {frontier.values[i]:4} steps: accuracy {frontier.accuracy[i]:.3f}, "
             f"radius {frontier.radius[i]:.1f}"
         )
 

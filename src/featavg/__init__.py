@@ -79,7 +79,12 @@ from featavg.training.trajectory import Trajectory
 if TYPE_CHECKING:
     from featavg.auditing.audit import audit
     from featavg.auditing.model import audit_model
-    from featavg.estimators import AveragingClassifier, DecoupledClassifier
+    from featavg.estimators import (
+        AveragingClassifier,
+        DecoupledClassifier,
+        RadiusClassifier,
+        certified_radius,
+    )
     from featavg.lab.sweeps import sweep
 
 __version__ = version("featavg")
@@ -88,6 +93,8 @@ __version__ = version("featavg")
 _IMPORTED_ON_USE = {
     "AveragingClassifier": "featavg.estimators",
     "DecoupledClassifier": "featavg.estimators",
+    "RadiusClassifier": "featavg.estimators",
+    "certified_radius": "featavg.estimators",
     "audit": "featavg.auditing.audit",
     "audit_model": "featavg.auditing.model",
     "sweep": "featavg.lab.sweeps",
@@ -125,6 +132,7 @@ __all__ = [
     "MultiCluster",
     "Norm",
     "Radii",
+    "RadiusClassifier",
     "Rates",
     "ReLU",
     "ReLUPower",
@@ -146,6 +154,7 @@ __all__ = [
     "averaged_direction",
     "averaging_index",
     "averaging_index_per_neuron",
+    "certified_radius",
     "clean_accuracy",
     "descend",
     "direction_attack",

@@ -17,9 +17,9 @@ def test_robustness_moves_along_the_frontier(digits):
     ]
     chosen = [model.frontier_.chosen for model in kinds]
     frontier = kinds[0].frontier_
-    assert (frontier.steps == kinds[1].frontier_.steps).all()
+    assert (frontier.values == kinds[1].frontier_.values).all()
     assert frontier.accuracy[chosen[0]] == frontier.accuracy.max()
     radii = frontier.radius[chosen]
     assert (np.diff(radii) >= 0).all()
     assert radii[2] > radii[0]
-    assert kinds[2].n_iter_ == frontier.steps[chosen[2]]
+    assert kinds[2].n_iter_ == frontier.values[chosen[2]]

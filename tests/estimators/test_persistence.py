@@ -94,7 +94,7 @@ def test_files_that_are_not_what_they_say_are_refused(tmp_path):
         rewritten(good, weights=np.zeros((3, 3))),
         rewritten(good, shift=np.zeros(9)),
         rewritten(good, class_of=np.array([0, 0, 0])),
-        rewritten(good, frontier_steps=np.zeros(2)),
+        rewritten(good, frontier_values=np.zeros(2)),
         *(
             rewritten(good, factor=np.array(factor))
             for factor in (0.0, -1.0, np.nan, np.inf, "1.0", 1j, [1.0, 1.0], [1.0, 1.0, 1.0, 0.0])

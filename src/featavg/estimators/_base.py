@@ -24,7 +24,8 @@ from sklearn.utils.validation import (
 from featavg.array_files import write_arrays
 from featavg.arrays import FloatArray, IntArray
 from featavg.checks import flag
-from featavg.errors import CertificationWarning, FeatureScaleWarning, InputError
+from featavg.errors import FeatureScaleWarning, InputError
+from featavg.estimators.certified import warn_of_bounds
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.heads import MAX_NODES, CertifiedHead
 from featavg.estimators.plain_data import describe
@@ -33,8 +34,6 @@ from featavg.estimators.weights import PointWeights
 from featavg.networks.shallow import ShallowNet
 from featavg.robustness.radii import Radii
 
-# A lower bound of a radius that is nearer than this to the upper one needs no warning.
-_CLOSE_ENOUGH = 1e-3
 # With at most so many numbers, training in double precision takes little time.
 _SMALL = 1_000_000
 
@@ -182,16 +181,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             points = self._validated(X).astype(np.float64, copy=False)
             codes = self.head_.predict(self.scaling_.apply(points))
             return self.head_.after(self.scaling_).lower_radii(points, codes)
-        radii = self.certify(X, time_limit=time_limit, n_jobs=n_jobs)
-        bounds = radii.gap > _CLOSE_ENOUGH
-        if bounds.any():
-            warnings.warn(
-                f"{bounds.sum()} of {len(radii)} radii are lower bounds only, up to "
-                f"{100 * radii.gap.max():.2g} % below the shortest known perturbation that changes "
-                "the prediction; certify returns both bounds of each.",
-                CertificationWarning,
-                stacklevel=2,
-            )
+        radii = self._radii(X, None, time_limit=time_limit, n_jobs=n_jobs, certificates=False)
+        warn_of_bounds(radii, stacklevel=2)
         return radii.lower
 
     def certify(
@@ -228,18 +219,20 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             With `lower`, `upper`, `exact` and `perturbations`; for "argmax" also with proofs, which
             ``radii.verify(model, X)`` checks.
         """
+        return self._radii(
+            X, y, time_limit=time_limit, max_nodes=max_nodes, n_jobs=n_jobs, certificates=True
+        )
+
+    def _radii(
+        self, X: ArrayLike, y: ArrayLike | None, *, n_jobs: int | None, **search: Any
+    ) -> Radii:
         points = self._validated(X).astype(np.float64, copy=False)
         predicted = self.head_.predict(self.scaling_.apply(points))
         codes = predicted if y is None else self._codes(y, len(points))
+        jobs = None if n_jobs is None else effective_n_jobs(n_jobs)
         # of points that are not scaled, so that radii are in the units of X
-        return self.head_.after(self.scaling_).radii(
-            points,
-            codes,
-            time_limit=time_limit,
-            max_nodes=max_nodes,
-            jobs=None if n_jobs is None else effective_n_jobs(n_jobs),
-            certificates=True,
-        )
+        head = self.head_.after(self.scaling_)
+        return head.radii(points, codes, **({"max_nodes": MAX_NODES} | search), jobs=jobs)
 
     def _codes(self, y: ArrayLike, points: int) -> IntArray:
         """Return classes of points as integers; refuse those that are unknown."""

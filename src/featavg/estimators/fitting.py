@@ -130,7 +130,7 @@ def fit_head(task: Task, plan: Plan, *, rng: np.random.Generator) -> tuple[Head,
     head = heads[frontier.chosen]
     if task.split.held_out and len(start.sample) < _MANY_POINTS:
         whole = np.arange(len(task.x))
-        steps = frontier.steps[[frontier.chosen]]
+        steps = frontier.values[[frontier.chosen]].astype(np.int64)
         again = replace(start, sample=_sample_of(task, whole), loss=_loss(task, whole, start.head))
         ((_, head),) = again.path(steps)
     return head, frontier, start.rate
@@ -250,7 +250,7 @@ def _is_rising(frontier: Frontier) -> bool:
     """Return whether the accuracy is expected to rise further."""
     best = float(frontier.accuracy.max())
     fewest = _FEWEST_STEPS_IF_PERFECT if best == 1 else _FEWEST_STEPS
-    if frontier.steps[-1] < fewest or len(frontier.steps) <= _PATIENCE:
+    if frontier.values[-1] < fewest or len(frontier.values) <= _PATIENCE:
         return True
     gain = best - float(frontier.accuracy[:-_PATIENCE].max())
     return gain > _GAIN * frontier.standard_error

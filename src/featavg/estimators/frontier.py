@@ -1,4 +1,4 @@
-"""The frontier: accuracy and robustness during training, and when to stop."""
+"""The frontier: accuracy and robustness along a path, and which of its points to take."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _GROWTH = 1.5
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    r"""Accuracy and median radius during training, on held-out points.
+    r"""Accuracy and median radius along a path of classifiers, on held-out points.
 
     Paper: none, an extension.
 
     Attributes
     ----------
-    steps : array of shape (times,)
-        Gradient steps.
-    accuracy : array of shape (times,)
-        The accuracy at these times.
-    radius : array of shape (times,)
+    values : array of shape (places,)
+        Where on the path: gradient steps, or margins.
+    accuracy : array of shape (places,)
+        The accuracy at these places.
+    radius : array of shape (places,)
         The median certified radius, with 0 for misclassified points, in the units of the input (a
-        lower bound, see `featavg.estimators.heads.Head.lower_radii`).
+        lower bound, see `featavg.estimators.heads.CertifiedHead.lower_radii`).
     points, radius_points : int
         The numbers of points on which accuracy and radius are measured. Where points have weights,
         both are weighted.
@@ -39,6 +39,8 @@ class Frontier:
         Whether these points were held out of training; if there are very few points, they are not.
     robustness : float
         The parameter of the estimators that determines `chosen`.
+    knob : {"steps", "margin"}
+        What `values` are.
     effective_points : float, optional
         The number of equally weighted points whose accuracy would be as certain; by default their
         number.
@@ -46,22 +48,28 @@ class Frontier:
     Examples
     --------
     >>> frontier = Frontier(
-    ...     steps=np.array([10, 100, 1000]), accuracy=np.array([0.80, 0.90, 0.91]),
+    ...     values=np.array([10, 100, 1000]), accuracy=np.array([0.80, 0.90, 0.91]),
     ...     radius=np.array([5.0, 4.0, 2.0]), points=400, radius_points=100)
     >>> frontier
-    Frontier(3 times, 400 held-out points, stops at 100 steps: accuracy 0.900, radius 4)
+    Frontier(3 places, 400 held-out points, steps 100: accuracy 0.900, radius 4)
     >>> frontier.best(robustness=0), frontier.best(robustness=10)
     (2, 0)
     """
 
-    steps: IntArray
+    values: IntArray | FloatArray
     accuracy: FloatArray
     radius: FloatArray
     points: int
     radius_points: int
     held_out: bool = True
     robustness: float = 1.0
+    knob: str = "steps"
     effective_points: float | None = None
+
+    @property
+    def best_accuracy(self) -> float:
+        """The best accuracy."""
+        return float(self.accuracy.max())
 
     @property
     def standard_error(self) -> float:
@@ -70,34 +78,34 @@ class Frontier:
         Without these it would be 0 for an accuracy of 1.
         """
         points = self.points if self.effective_points is None else self.effective_points
-        best = (float(self.accuracy.max()) * points + 1) / (points + 2)
+        best = (self.best_accuracy * points + 1) / (points + 2)
         return float(np.sqrt(best * (1 - best) / points))
 
     def lowest_accuracy(self, robustness: float) -> float:
         """Return the accuracy that is `robustness` standard errors below the best."""
-        return float(self.accuracy.max()) - robustness * self.standard_error - 1e-12
+        return self.best_accuracy - robustness * self.standard_error - 1e-12
 
     @property
     def chosen(self) -> int:
-        """The index of the chosen time."""
+        """The index of the chosen place."""
         return self.best(self.robustness)
 
     def best(self, robustness: float = 1.0) -> int:
-        """Return the index of the largest radius among the times that are accurate enough.
+        """Return the index of the largest radius among the places that are accurate enough.
 
-        A time is accurate enough if its accuracy is within `robustness` standard errors of the
-        best. Ties are broken by accuracy, then by the number of steps.
+        A place is accurate enough if its accuracy is within `robustness` standard errors of the
+        best. Ties are broken by accuracy, then by the smaller value.
         """
         enough = np.flatnonzero(self.accuracy >= self.lowest_accuracy(robustness))
-        order = np.lexsort((self.steps[enough], -self.accuracy[enough], -self.radius[enough]))
+        order = np.lexsort((self.values[enough], -self.accuracy[enough], -self.radius[enough]))
         return int(enough[order[0]])
 
     def __repr__(self) -> str:
         i = self.chosen
         which = "held-out" if self.held_out else "training"
         return (
-            f"Frontier({len(self.steps)} times, {self.points} {which} points, stops at "
-            f"{self.steps[i]} steps: accuracy {self.accuracy[i]:.3f}, radius {self.radius[i]:.4g})"
+            f"Frontier({len(self.values)} places, {self.points} {which} points, {self.knob} "
+            f"{self.values[i]:.4g}: accuracy {self.accuracy[i]:.3f}, radius {self.radius[i]:.4g})"
         )
 
 

@@ -63,4 +63,4 @@ class HeadClassifier(CertifiedClassifier):
 
     def _train(self, task: Task, plan: Plan, rng: np.random.Generator) -> None:
         self.head_, self.frontier_, self.learning_rate_ = fit_head(task, plan, rng=rng)
-        self.n_iter_ = int(self.frontier_.steps[self.frontier_.chosen])
+        self.n_iter_ = int(self.frontier_.values[self.frontier_.chosen])

@@ -6,17 +6,19 @@ from pathlib import Path
 
 from featavg.array_files import read_arrays
 from featavg.errors import InputError
+from featavg.estimators._base import CertifiedClassifier
 from featavg.estimators.averaging import AveragingClassifier
 from featavg.estimators.decoupled import DecoupledClassifier
 from featavg.estimators.plain_data import FORMAT, parameters_of, restore
+from featavg.estimators.radius import RadiusClassifier
 
-_KINDS: dict[str, type[AveragingClassifier] | type[DecoupledClassifier]] = {
-    kind.__name__: kind for kind in (AveragingClassifier, DecoupledClassifier)
+_KINDS: dict[str, type[CertifiedClassifier]] = {
+    kind.__name__: kind for kind in (AveragingClassifier, DecoupledClassifier, RadiusClassifier)
 }
 _MOST = 1 << 32
 
 
-def load(path: str | Path) -> AveragingClassifier | DecoupledClassifier:
+def load(path: str | Path) -> CertifiedClassifier:
     """Read an estimator that its method `save` wrote. Nothing in the file is executed.
 
     Examples

@@ -12,19 +12,21 @@ from featavg.array_files import Arrays
 from featavg.errors import InputError
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.heads import CertifiedHead, Head
+from featavg.estimators.pieces import PieceHead, SortedPairs
 from featavg.estimators.scaling import Scaling
 from featavg.estimators.subclasses import Subclasses
 from featavg.networks import plain_data
 
 FORMAT = "featavg estimator 4"
 _LABEL_KINDS = "biufU"
-_NUMBERS = {"n_iter_": int, "learning_rate_": float}
-_FRONTIER_ARRAYS = ("steps", "accuracy", "radius")
+_NUMBERS = {"n_iter_": int, "learning_rate_": float, "margin_": float}
+_FRONTIER_ARRAYS = ("values", "accuracy", "radius")
 _FRONTIER = {
     "points": int,
     "radius_points": int,
     "held_out": bool,
     "robustness": float,
+    "knob": str,
     "effective_points": float,
 }
 
@@ -61,17 +63,71 @@ def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
 
 def _describe_head(head: CertifiedHead) -> tuple[dict[str, Any], Arrays]:
     """Return a head as a description and arrays; refuse one of an unknown kind."""
+    if isinstance(head, PieceHead):
+        about = {"kind": "PieceHead", "sharpness": head.sharpness}
+        arrays: Arrays = {
+            "pieces": head.weights,
+            "piece_biases": head.biases,
+            "class_of": head.class_of,
+        }
+        if head.features is not None:
+            arrays["rotation"] = head.features.weights
+            arrays["rotation_biases"] = head.features.biases
+        return about, arrays
     if not isinstance(head, Head):
-        raise InputError(f"only a Head can be saved; got {head!r}.")
+        raise InputError(f"only a Head or a PieceHead can be saved; got {head!r}.")
     network, arrays = plain_data.describe(head.net)
     return {"kind": "Head", "network": network}, {**arrays, "class_of": head.class_of}
 
 
 def _restore_head(about: Mapping[str, Any], arrays: Arrays) -> CertifiedHead:
     """Return the head that `_describe_head` described."""
-    if about["kind"] != "Head":
+    if about["kind"] == "Head":
+        return Head(plain_data.restore(about["network"], arrays), arrays["class_of"])
+    if about["kind"] != "PieceHead":
         raise ValueError("it has a classifier of another kind")
-    return Head(plain_data.restore(about["network"], arrays), arrays["class_of"])
+    features = None
+    if "rotation" in arrays:
+        features = SortedPairs(arrays["rotation"], arrays["rotation_biases"])
+    head = PieceHead(
+        arrays["pieces"],
+        arrays["piece_biases"],
+        arrays["class_of"],
+        features,
+        float(about["sharpness"]),
+    )
+    _check_pieces(head)
+    return head
+
+
+def _check_pieces(head: PieceHead) -> None:
+    """Refuse pieces whose arrays are not numbers, or do not fit together."""
+    rotation = head.features
+    numbers = [head.weights, head.biases]
+    numbers += [] if rotation is None else [rotation.weights, rotation.biases]
+    if not all(a.dtype == np.float64 and np.isfinite(a).all() for a in numbers):
+        raise ValueError("its pieces are not numbers")
+    count = len(head.weights)
+    fits = (
+        head.weights.ndim == 2
+        and head.biases.shape == (count,)
+        and head.class_of.shape == (count,)
+        and head.class_of.dtype.kind == "i"
+        and np.array_equal(np.unique(head.class_of), np.arange(head.classes))
+        and (np.diff(head.class_of) >= 0).all()
+        and np.isfinite(head.sharpness)
+        and head.sharpness > 0
+    )
+    if fits and rotation is not None:
+        size = head.weights.shape[1]
+        fits = (
+            size % 2 == 0
+            and rotation.weights.ndim == 2
+            and len(rotation.weights) == size
+            and rotation.biases.shape == (size,)
+        )
+    if not fits:
+        raise ValueError("its parts do not fit together")
 
 
 def _plain(value: Any) -> Any:
@@ -143,16 +199,19 @@ def _check_shapes(estimator: Any) -> None:
         _fits(head, features)
         and head.classes == len(estimator.classes_)
         and estimator.scaling_.shift.ndim == 1
-        and frontier.steps.shape == frontier.accuracy.shape == frontier.radius.shape
-        and frontier.steps.ndim == 1
+        and frontier.values.shape == frontier.accuracy.shape == frontier.radius.shape
+        and frontier.values.ndim == 1
         and len(getattr(estimator, "feature_names_in_", estimator.scaling_.shift)) == features
     )
     if not fits:
         raise ValueError("its parts do not fit together")
 
 
-def _fits(head: Head, features: int) -> bool:
+def _fits(head: Head | PieceHead, features: int) -> bool:
     """Return whether a head takes so many features and has a group for each of its classes."""
+    if isinstance(head, PieceHead):
+        first = head if head.features is None else head.features
+        return first.weights.shape[1] == features
     groups = max(head.net.output_count, 2)
     return (
         head.net.dim == features

@@ -1,0 +1,210 @@
+"""Training of affine pieces on their own certified radius."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+
+from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.estimators.pieces import PieceHead, SortedPairs, nearest_pairs, piece_distances
+
+# The loss is the logistic loss of _SLOPE (r - m)/m: smaller is flatter.
+_SLOPE = 4.0
+# Rates of Adam: relative to the norm of the pieces, and absolute for the rotation of the features.
+_RATE = 0.01
+_WARM_UP = 30
+_MOMENTUM, _SQUARES = 0.9, 0.99
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Points to train on.
+
+    Attributes
+    ----------
+    x : array of shape (points, coordinates)
+        Points, in the precision in which to train.
+    classes : array of shape (points,)
+        The class of each point, from 0.
+    weights : array of shape (points,)
+        How much each point counts; their mean is 1.
+    allowed : array of shape (points, pieces), optional
+        Which of the own pieces may defend a point: those of its subclass, where it is known.
+    """
+
+    x: FloatArray
+    classes: IntArray
+    weights: FloatArray
+    allowed: BoolArray | None = None
+
+    def some(self, which: IntArray) -> Examples:
+        """Return some of the points."""
+        allowed = None if self.allowed is None else self.allowed[which]
+        return Examples(self.x[which], self.classes[which], self.weights[which], allowed)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to train, and on how many points at a time."""
+
+    first_steps: int = 1500
+    next_steps: int = 500
+    batch: int = 256
+
+    def shorter(self, factor: int) -> Schedule:
+        """Return a schedule of fewer steps."""
+        first, following = max(1, self.first_steps // factor), max(1, self.next_steps // factor)
+        return Schedule(first, following, self.batch)
+
+
+def margin_path(
+    start: PieceHead,
+    examples: Examples,
+    margins: Sequence[float],
+    schedule: Schedule,
+    *,
+    rng: np.random.Generator,
+) -> Iterator[PieceHead]:
+    """Train for each margin in turn, from where the one before has ended; yield each result.
+
+    Large margins come first: they are the smoother problems.
+    """
+    head = start
+    for number, margin in enumerate(margins):
+        steps = schedule.next_steps if number else schedule.first_steps
+        head = train(head, examples, margin, steps=steps, batch=schedule.batch, rng=rng)
+        yield head
+
+
+def train(
+    head: PieceHead,
+    examples: Examples,
+    margin: float,
+    *,
+    steps: int,
+    batch: int,
+    rng: np.random.Generator,
+) -> PieceHead:
+    r"""Minimise the mean of :math:`\log(1 + e^{s (m - r)/m})` over the points by Adam.
+
+    r is the certified radius of a point (negative where its class is wrong), m the margin and
+    s = 4. In the precision of the points, with mini-batches and a rate that falls linearly to 0.
+    """
+    pieces = head.astype(examples.x.dtype)
+    size = float(np.linalg.norm(pieces.weights, axis=1).mean()) or 1.0
+    parameters = [pieces.weights.copy(), pieces.biases.copy()]
+    rates = [_RATE * size / np.sqrt(pieces.weights.shape[1]), _RATE * size / 2]
+    if pieces.features is not None:
+        parameters += [pieces.features.weights.copy(), pieces.features.biases.copy()]
+        rates += [_RATE, 0.3 * _RATE * size]
+    adam = _Adam(parameters, rates)
+    for step, at in enumerate(_batches(len(examples.x), batch, steps, rng)):
+        pieces = _with(pieces, parameters)
+        gradients = radius_gradients(pieces, examples.some(at), margin)
+        adam.step(gradients, min(1.0, (step + 1) / _WARM_UP) * (1 - step / steps))
+        if pieces.features is not None:
+            parameters[2][:] = nearly_orthonormal(parameters[2])
+    return _with_exact_rotation(replace(_with(pieces, parameters), sharpness=head.sharpness))
+
+
+def radius_gradients(head: PieceHead, examples: Examples, margin: float) -> list[FloatArray]:
+    r"""Return the derivatives of the mean loss by weights, biases and parameters of the features.
+
+    With :math:`r = (z_p - z_q)/\|w_p - w_q\|` and :math:`a = -\ell'(r)/\|w_p - w_q\|` of a point,
+    the step of descent pulls :math:`w_p` by :math:`a (\phi(x) - r u)` and :math:`w_q` by its
+    negative, u being the unit vector along :math:`w_p - w_q`. Summed over points the second parts
+    are :math:`L W` with the Laplacian L of the graph whose edges are the pairs.
+    """
+    features, weights, x = head.features, head.weights, examples.x
+    rotated = None if features is None else features.rotate(x)
+    inputs = x if features is None or rotated is None else features.sort(rotated)
+    between = piece_distances(weights)
+    radii, p, q = nearest_pairs(
+        inputs @ weights.T + head.biases,
+        examples.classes,
+        head.class_of,
+        between,
+        allowed=examples.allowed,
+    )
+    points, count = len(radii), len(weights)
+    slopes = _SLOPE / margin * expit(_SLOPE * (margin - radii) / margin)
+    pulls = (slopes * examples.weights / points / between[p, q]).astype(weights.dtype)
+    signs = np.zeros((points, count), dtype=weights.dtype)
+    row = np.arange(points)
+    signs[row, p], signs[row, q] = -pulls, pulls
+    edges = np.bincount(p * count + q, weights=pulls * radii, minlength=count * count)
+    graph = (edges.reshape(count, count) / between).astype(weights.dtype)
+    graph += graph.T
+    shrink = graph.sum(axis=1)[:, None] * weights - graph @ weights
+    gradients = [signs.T @ inputs + shrink, signs.sum(axis=0)]
+    if features is not None and rotated is not None:
+        before = features.unsort(rotated, signs @ weights)
+        gradients += [_tangent(before.T @ x, features.weights), before.sum(axis=0)]
+    return gradients
+
+
+def _tangent(gradient: FloatArray, rotation: FloatArray) -> FloatArray:
+    """Return the gradient without the part that would stretch or shrink the rotation."""
+    if len(rotation) > rotation.shape[1]:
+        return _tangent(gradient.T, rotation.T).T
+    inner = gradient @ rotation.T
+    tangent: FloatArray = gradient - (inner + inner.T) / 2 @ rotation
+    return tangent
+
+
+def nearly_orthonormal(rotation: FloatArray) -> FloatArray:
+    """Return the matrix after a step of Newton's method towards the nearest orthonormal one."""
+    if len(rotation) > rotation.shape[1]:
+        return nearly_orthonormal(rotation.T).T
+    nearer: FloatArray = 1.5 * rotation - 0.5 * (rotation @ rotation.T) @ rotation
+    return nearer
+
+
+def _with_exact_rotation(head: PieceHead) -> PieceHead:
+    """Return the head in double precision, with the orthonormal matrix nearest to its rotation."""
+    head = head.astype(np.float64)
+    if head.features is None:
+        return head
+    left, _, right = np.linalg.svd(head.features.weights, full_matrices=False)
+    return replace(head, features=SortedPairs(left @ right, head.features.biases))
+
+
+def _with(head: PieceHead, parameters: list[FloatArray]) -> PieceHead:
+    features = SortedPairs(*parameters[2:]) if len(parameters) > 2 else None
+    return replace(head, weights=parameters[0], biases=parameters[1], features=features)
+
+
+def _batches(points: int, batch: int, steps: int, rng: np.random.Generator) -> Iterator[IntArray]:
+    """Yield the points of each step: all of them in random order, again and again."""
+    if batch >= points:
+        yield from [np.arange(points)] * steps
+        return
+    order, at = rng.permutation(points), 0
+    for _ in range(steps):
+        if at + batch > points:
+            order, at = rng.permutation(points), 0
+        yield order[at : at + batch]
+        at += batch
+
+
+class _Adam:
+    """Adam (Kingma and Ba, 2015), in place, with a rate for each array of parameters."""
+
+    def __init__(self, parameters: list[FloatArray], rates: list[float]) -> None:
+        self._parameters, self._rates = parameters, rates
+        self._means = [np.zeros_like(values) for values in parameters]
+        self._squares = [np.zeros_like(values) for values in parameters]
+        self._steps = 0
+
+    def step(self, gradients: list[FloatArray], factor: float) -> None:
+        self._steps += 1
+        unbias = np.sqrt(1 - _SQUARES**self._steps) / (1 - _MOMENTUM**self._steps)
+        for values, rate, mean, square, gradient in zip(
+            self._parameters, self._rates, self._means, self._squares, gradients, strict=True
+        ):
+            mean += (1 - _MOMENTUM) * (gradient - mean)
+            square += (1 - _SQUARES) * (gradient * gradient - square)
+            values -= values.dtype.type(rate * factor * unbias) * mean / (np.sqrt(square) + 1e-20)

@@ -1,0 +1,279 @@
+"""A classifier that is trained on its own certified radius."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from featavg import checks
+from featavg.arrays import FloatArray
+from featavg.errors import InputError
+from featavg.estimators._base import CertifiedClassifier, TrainingData
+from featavg.estimators.piece_start import UNKNOWN, Groups, Shape
+from featavg.estimators.piece_training import Schedule
+from featavg.estimators.pieces import PieceHead
+from featavg.estimators.radius_fitting import MARGINS, PieceTask, fit_pieces, prototype_radius
+from featavg.estimators.scaling import Scaling
+
+# "auto": at most so many pieces for a class and in total, and at least so many points for each.
+_PIECES, _ALL_PIECES, _POINTS_OF_A_PIECE = 24, 240, 8
+_FEATURES = 64
+_FEWER_PIECES = (1, 5)
+# With so few points, smaller shapes are tried too.
+_FEW_POINTS = 2000
+# All steps are taken with so many points, and this share of them with few.
+_MANY_POINTS, _FEWEST_STEPS = 3000, 1 / 3
+# Of more coordinates than _FEW_AXES only the principal ones with this share of the variance count.
+_FEW_AXES, _SHARE = 128, 0.95
+# Principal axes need no more points than this.
+_AXES_POINTS = 10_000
+
+
+class RadiusClassifier(CertifiedClassifier):
+    r"""A classifier that is trained on its own certified radius.
+
+    Paper: none, an extension.
+
+    Each class has several affine pieces, and the class of the largest piece is predicted. Training
+    maximises the radius that this certifies,
+
+    .. math:: r(x) = \min_q \max_p \frac{z_p(x) - z_q(x)}{\|w_p - w_q\|}
+
+    over own pieces p and opposing ones q, up to a margin m: it minimises the mean of
+    :math:`\log(1 + e^{4 (m - r)/m})`. On the data of the paper this objective finds the features
+    one by one from coarse labels alone, where the cross-entropy finds their average. Before the
+    pieces there may be a 1-Lipschitz map of learned features, see
+    `featavg.estimators.pieces.SortedPairs`.
+
+    Parameters
+    ----------
+    pieces : "auto" or int
+        The number of pieces of each class.
+    features : "auto", int or None
+        The number of learned features, an even number; None or 0 for pieces that are functions of
+        the points themselves. With few points "auto" compares both.
+    margin : "auto" or float
+        m, in the units of X (if ``scale="standard"``: in units of the scaled features). "auto"
+        takes the largest median radius on held-out points whose accuracy is within `robustness`
+        standard errors of the best.
+    robustness : float
+        How many standard errors of accuracy "auto" may give up for a larger radius; 0 is the most
+        accurate.
+    class_weight : "balanced", mapping or None
+        The weight of the points of each class, as in scikit-learn.
+    scale : {"norm", "standard", None}
+        As in `AveragingClassifier`. Radii are always in the units of X, but with "standard" the
+        margin, and so what training aims at, is in the units of scaled features.
+    max_iter : int
+        Steps of training for the largest margin; each smaller one starts where the one before has
+        ended, and takes a third of that. With less than 3,000 points there are fewer steps.
+    batch_size : int
+        The number of points of a step.
+    n_init : int
+        The number of starts of k-means, whose centres are the first pieces.
+    validation_fraction : float
+        The share of each class that is held out to choose the margin. With up to 2,000 points each
+        point is held out once instead, in one of four parts.
+    random_state : int, RandomState or None
+        Controls the start, the order of points and the held-out points.
+
+    Attributes
+    ----------
+    classes_ : array
+        The class labels.
+    frontier_ : Frontier
+        Margins, and the accuracy and median radius they have on held-out points.
+    margin_ : float
+        The chosen margin.
+    head_ : PieceHead
+        The pieces, for points scaled by `scaling_`.
+    scaling_ : Scaling
+        The shift and the factor by which points are scaled.
+    n_iter_ : int
+        The number of steps of training for this margin and those before.
+    n_features_in_, feature_names_in_
+        As in all estimators of scikit-learn.
+
+    Examples
+    --------
+    >>> from featavg import MultiCluster
+    >>> rng = np.random.default_rng(0)
+    >>> train = MultiCluster(clusters=6, dim=600).sample(300, rng=rng)
+    >>> test = train.fresh(100, rng=rng)
+    >>> model = RadiusClassifier(random_state=0).fit(train.x, train.y)    # coarse labels alone
+    >>> model.score(test.x, test.y), bool(np.median(model.predict_radius(test.x)) > 16)
+    (1.0, True)
+    """
+
+    head_: PieceHead
+    margin_: float
+    n_iter_: int
+
+    def __init__(
+        self,
+        pieces: str | int = "auto",
+        *,
+        features: str | int | None = "auto",
+        margin: str | float = "auto",
+        robustness: float = 1.0,
+        class_weight: Any = None,
+        scale: str | None = "norm",
+        max_iter: int = 900,
+        batch_size: int = 256,
+        n_init: int = 1,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.pieces = pieces
+        self.features = features
+        self.margin = margin
+        self.robustness = robustness
+        self.class_weight = class_weight
+        self.scale = scale
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.n_init = n_init
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, subclass: Any = None, sample_weight: Any = None
+    ) -> RadiusClassifier:
+        """Train on points and their classes, and on subclasses as far as they are known.
+
+        Parameters
+        ----------
+        X : array or frame of shape (points, features)
+            The points.
+        y : array of shape (points,)
+            Their classes.
+        subclass : array of shape (points,), optional
+            Their subclasses; None or NaN where one is not known. A point of a known subclass is
+            defended by the pieces of this subclass alone.
+        sample_weight : array of shape (points,), optional
+            How much each point counts; multiplied by `class_weight`.
+        """
+        fraction = checks.scale("validation_fraction", self.validation_fraction)
+        if not fraction < 1:
+            raise InputError(f"validation_fraction must be below 1; got {fraction!r}.")
+        steps = checks.count("max_iter", self.max_iter)
+        batch = checks.count("batch_size", self.batch_size)
+        robustness = checks.scale("robustness", self.robustness, zero=True)
+        starts = checks.count("n_init", self.n_init)
+        data = self._checked(X, y, sample_weight)
+        axes = principal_axes(data.x, data.rng)
+        sizes: FloatArray = np.bincount(data.codes, weights=data.weights.repeats).astype(float)
+        task = PieceTask(
+            data.x @ axes.T.astype(data.x.dtype),
+            data.codes,
+            data.weights,
+            _groups(data, subclass, X),
+            _schedule(steps, batch, sizes.sum()),
+            starts,
+            robustness,
+            axes,
+            self.scaling_,
+        )
+        shapes = self._shapes(sizes, len(axes))
+        margins = self._margins(task, shapes[0].pieces, data.rng)
+        head, frontier = fit_pieces(task, shapes, margins, fraction, data.rng)
+        unit = _unit(self.scaling_)
+        self.frontier_ = replace(frontier, values=frontier.values / unit)
+        self.margin_ = float(self.frontier_.values[frontier.chosen])
+        self.n_iter_ = task.schedule.first_steps + frontier.chosen * task.schedule.next_steps
+        self.head_ = head.after_projection(axes)
+        return self
+
+    def _shapes(self, sizes: FloatArray, dim: int) -> list[Shape]:
+        """Return the shapes to compare, the larger ones last, for classes of these sizes."""
+        is_small = sizes.sum() <= _FEW_POINTS
+        most = min(_PIECES, max(2, _ALL_PIECES // len(sizes)))
+        auto = int(np.clip(sizes.min() // _POINTS_OF_A_PIECE, 1, most))
+        pieces = [p for p in _FEWER_PIECES if p < auto and is_small] + [auto]
+        if not _is_auto("pieces", self.pieces):
+            pieces = [checks.count("pieces", self.pieces)]
+        if not _is_auto("features", self.features):
+            return [Shape(p, _even(self.features)) for p in pieces]
+        largest = Shape(pieces[-1], min(_FEATURES, 8 * dim))
+        return [*(Shape(p, 0) for p in pieces), largest] if is_small else [largest]
+
+    def _margins(self, task: PieceTask, pieces: int, rng: np.random.Generator) -> list[float]:
+        """Return the margins to compare, for scaled points, the largest first."""
+        if _is_auto("margin", self.margin):
+            unit = prototype_radius(task, pieces, rng)
+            return [unit * margin for margin in MARGINS]
+        return [checks.scale("margin", self.margin) * _unit(self.scaling_)]
+
+
+def _schedule(steps: int, batch: int, points: float) -> Schedule:
+    """Return fewer steps where there are few points, to which more of them would not add."""
+    share = float(np.clip(points / _MANY_POINTS, _FEWEST_STEPS, 1))
+    first = max(1, round(share * steps))
+    return Schedule(first, max(1, first // 3), batch)
+
+
+def _unit(scaling: Scaling) -> float:
+    """Return the factor from the units of margins to those of scaled points."""
+    return float(scaling.factor) if np.ndim(scaling.factor) == 0 else 1.0
+
+
+def _is_auto(name: str, value: Any) -> bool:
+    if isinstance(value, str):
+        checks.choice(name, value, ("auto",))
+        return True
+    return False
+
+
+def _even(features: Any) -> int:
+    """Return the number of features; None is 0."""
+    number = 0 if features is None else checks.count("features", features, minimum=0)
+    if number % 2:
+        raise InputError(
+            f"features must be an even number, for they are sorted in pairs; got {features!r}."
+        )
+    return number
+
+
+def _groups(data: TrainingData, subclass: Any, X: Any) -> Groups:
+    """Return classes, or subclasses as far as they are known; classes without any are one group."""
+    if subclass is None:
+        return Groups(data.codes, np.arange(data.codes.max() + 1))
+    names = column_or_1d(subclass)
+    check_consistent_length(X, names)
+    names = names[data.kept]
+    known = np.array([name is not None and name == name for name in names.tolist()])
+    pairs = [(c, str(name)) for c, name in zip(data.codes.tolist(), names.tolist(), strict=True)]
+    kinds = sorted({pair for pair, is_known in zip(pairs, known, strict=True) if is_known})
+    with_some = {c for c, _ in kinds}
+    kinds = sorted([*kinds, *((c, "") for c in set(data.codes.tolist()) - with_some)])
+    number = {pair: i for i, pair in enumerate(kinds)}
+    labels = np.array(
+        [
+            number[pair] if is_known else number.get((pair[0], ""), UNKNOWN)
+            for pair, is_known in zip(pairs, known, strict=True)
+        ]
+    )
+    return Groups(labels, np.array([c for c, _ in kinds]))
+
+
+def principal_axes(x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return orthonormal directions that hold nearly all of the variance, shape (axes, dim).
+
+    Where there are few coordinates, these are the coordinates themselves.
+    """
+    dim = x.shape[1]
+    if dim <= _FEW_AXES:
+        return np.eye(dim)
+    some = x[rng.permutation(len(x))[:_AXES_POINTS]].astype(np.float64)
+    if len(some) >= dim:
+        variances, axes = np.linalg.eigh(some.T @ some)
+    else:  # the same from the products of points, of which there are fewer
+        variances, left = np.linalg.eigh(some @ some.T)
+        axes = some.T @ left / np.sqrt(np.maximum(variances, 1e-12 * variances[-1]))
+    share = np.cumsum(variances[::-1]) / variances.sum()
+    wanted = max(_FEW_AXES, int(np.searchsorted(share, _SHARE)) + 1)
+    # once more orthonormal, which the axes of small variance are not to the last digit
+    return np.linalg.qr(axes[:, ::-1][:, :wanted])[0].T

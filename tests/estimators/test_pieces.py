@@ -1,0 +1,166 @@
+"""Affine pieces: radii against hand-worked cases, brute force, attacks and autograd."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import featavg as fa
+from featavg.estimators.piece_start import Groups, Shape, start_head
+from featavg.estimators.piece_training import Examples, radius_gradients, train
+from featavg.estimators.pieces import PieceHead, SortedPairs
+from featavg.estimators.scaling import Scaling
+from support.shallow_oracles import brute_force
+
+
+def random_head(rng, *, features=0, classes=2, dim=3, pieces=3):
+    rotation = None
+    if features:
+        tall = np.linalg.qr(rng.standard_normal((max(dim, features), min(dim, features))))[0]
+        rotation = SortedPairs(
+            tall if features > dim else tall.T, 0.3 * rng.standard_normal(features)
+        )
+    size = features or dim
+    count = classes * pieces
+    return PieceHead(
+        rng.standard_normal((count, size)),
+        0.5 * rng.standard_normal(count),
+        np.repeat(np.arange(classes), pieces),
+        rotation,
+    )
+
+
+def test_a_corner_is_further_than_each_of_its_sides():
+    """Class 0 has the pieces x1 and x2, class 1 has 0: it is left where both are below 0."""
+    head = PieceHead(np.array([[1.0, 0], [0, 1], [0, 0]]), np.zeros(3), np.array([0, 0, 1]))
+    x = np.array([[3.0, 1.0], [3.0, -1.0], [3.0, 3.0], [-1.0, -2.0]])
+    assert head.predict(x).tolist() == [0, 0, 0, 1]
+    # the closed form is the larger of both distances, the exact radius the distance of a quadrant
+    assert head.lower_radii(x, np.array([0, 0, 0, 1])) == pytest.approx([3, 3, 3, 1])
+    exact = head.radii(x, np.array([0, 0, 0, 1]))
+    assert exact.exact.all()
+    assert exact.lower == pytest.approx([np.sqrt(10), 3, np.sqrt(18), 1])
+    assert head.lower_radii(x, np.array([1, 1, 1, 0])).tolist() == [0, 0, 0, 0]
+    assert head.signed_radii(x, np.array([1, 1, 1, 0]))[:2] == pytest.approx([-3, -3])
+
+
+@pytest.mark.parametrize("features", [0, 2, 4])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_radii_are_those_of_brute_force(rng, features, classes):
+    for _ in range(4):
+        head = random_head(rng, features=features, classes=classes)
+        x = 2 * rng.standard_normal((8, 3))
+        predicted = head.predict(x)
+        net = head.to_shallow()
+        assert (net.predict(x) == predicted).all()
+        truth = [
+            brute_force(net, point, net.labels == c, net.labels != c)
+            for point, c in zip(x, predicted, strict=True)
+        ]
+        found = head.radii(x, predicted)
+        assert found.exact.all()
+        assert found.lower == pytest.approx(truth, rel=1e-5)
+        assert (head.lower_radii(x, predicted) <= np.array(truth) * (1 + 1e-9)).all()
+        assert (head.predict(x + found.perturbations) != predicted).all()
+
+
+@pytest.mark.parametrize("features", [0, 4])
+def test_proofs_of_radii_can_be_checked(rng, features):
+    head = random_head(rng, features=features)
+    x = rng.standard_normal((5, 3))
+    radii = head.radii(x, head.predict(x), certificates=True)
+    assert radii.verify(head.to_shallow(), x).proved.all()
+
+
+def test_sorting_pairs_does_not_increase_distances(rng):
+    features = random_head(rng, features=6, dim=10).features
+    x, other = rng.standard_normal((2, 50, 10))
+    before = np.linalg.norm(x - other, axis=1)
+    after = np.linalg.norm(features.apply(x) - features.apply(other), axis=1)
+    assert (after <= before * (1 + 1e-12)).all()
+    assert features.lipschitz() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("features", [0, 4])
+@pytest.mark.parametrize("factor", [3.0, np.array([1.0, 5.0, 0.1])])
+def test_a_scaling_can_be_folded_in(rng, features, factor):
+    head, scaling = random_head(rng, features=features), Scaling(rng.standard_normal(3), factor)
+    x = rng.standard_normal((20, 3))
+    folded = head.after(scaling)
+    assert folded.decision(x) == pytest.approx(head.decision(scaling.apply(x)))
+    radii = folded.lower_radii(x, folded.predict(x))
+    for _ in range(200):
+        step = rng.standard_normal(x.shape)
+        step *= (0.9999 * radii / np.linalg.norm(step, axis=1))[:, None]
+        assert (folded.predict(x + step) == folded.predict(x)).all()
+
+
+@pytest.mark.vision
+@pytest.mark.parametrize("features", [0, 4, 2])
+def test_gradients_are_those_of_autograd(rng, features):
+    import torch
+
+    head = random_head(rng, features=features, classes=3)
+    x, classes = rng.standard_normal((40, 3)), rng.integers(3, size=40)
+    weights, margin = rng.uniform(0.5, 2, 40), 0.7
+    names = [head.weights, head.biases]
+    if head.features is not None:
+        names += [head.features.weights, head.features.biases]
+    leaves = [torch.tensor(array, requires_grad=True) for array in names]
+    inputs = torch.tensor(x)
+    if features:
+        rotated = inputs @ leaves[2].T + leaves[3]
+        first, second = rotated[:, : features // 2], rotated[:, features // 2 :]
+        inputs = torch.cat([torch.maximum(first, second), torch.minimum(first, second)], dim=1)
+    values = inputs @ leaves[0].T + leaves[1]
+    losses = []
+    for i in range(40):
+        own = torch.tensor(head.class_of == classes[i])
+        ahead = values[i, own][:, None] - values[i, ~own][None]
+        between = torch.linalg.norm(leaves[0][own][:, None] - leaves[0][~own][None], dim=2)
+        radius = (ahead / between).max(dim=0).values.min()
+        losses.append(weights[i] * torch.nn.functional.softplus(4 * (margin - radius) / margin))
+    torch.stack(losses).mean().backward()
+    found = radius_gradients(head, Examples(x, classes, weights), margin)
+    expected = [leaf.grad.numpy() for leaf in leaves]
+    if features:  # the part along the manifold of orthonormal matrices
+        rotation = head.features.weights
+        flipped = features > 3
+        q, g = (rotation.T, expected[2].T) if flipped else (rotation, expected[2])
+        inner = g @ q.T
+        tangent = g - (inner + inner.T) / 2 @ q
+        expected[2] = tangent.T if flipped else tangent
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-10)
+
+
+def test_a_known_subclass_is_defended_by_its_own_pieces(rng):
+    x = rng.standard_normal((60, 4)).astype(np.float32)
+    classes = np.repeat([0, 1], 30)
+    labels = np.where(np.arange(60) < 10, 0, np.where(np.arange(60) < 30, 1, 2))
+    labels[[4, 20]] = -1
+    groups = Groups(labels, np.array([0, 0, 1]))
+    head, allowed = start_head(
+        x, classes, groups, Shape(4, 0), weights=np.ones(60), starts=1, rng=rng
+    )
+    assert head.class_of.tolist() == [0] * 4 + [1] * 4
+    assert allowed[0].tolist() == [True] * 2 + [False] * 6
+    assert allowed[25].tolist() == [False] * 2 + [True] * 2 + [False] * 4
+    assert allowed[4].all()
+
+
+def test_training_decouples_the_features_of_the_law():
+    """From coarse labels alone each piece learns one centre, not their average."""
+    rng = np.random.default_rng(0)
+    sample = fa.MultiCluster(clusters=6, dim=600).sample(400, rng=rng)
+    classes = (sample.y > 0).astype(np.int64)
+    x = sample.x.astype(np.float32)
+    groups = Groups(classes, np.arange(2))
+    head, _ = start_head(x, classes, groups, Shape(3, 0), weights=np.ones(400), starts=1, rng=rng)
+    margin = 0.5 * np.sqrt(600 / 2)
+    head = train(head, Examples(x, classes, np.ones(400)), margin, steps=200, batch=256, rng=rng)
+    fresh = sample.fresh(200, rng=rng)
+    radii = head.lower_radii(fresh.x, (fresh.y > 0).astype(np.int64))
+    assert np.median(radii) > 0.95 * np.sqrt(600 / 2)  # averages have sqrt(600 / 6)
+    cosines = head.weights @ sample.centers.T
+    assert len(set(cosines.argmax(axis=1).tolist())) == 6
