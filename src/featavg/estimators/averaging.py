@@ -17,7 +17,7 @@ class AveragingClassifier(HeadClassifier):
 
     Trained by full-batch gradient descent from tiny weights, it learns averages of the features of
     each class, which costs robustness. It is a learner of the paper, to study this effect, and the
-    baseline for `DecoupledClassifier`; the classifier for use is ``RadiusClassifier``.
+    baseline for `DecoupledClassifier`; the classifier for use is `RadiusClassifier`.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class DecoupledClassifier(HeadClassifier):
     It is trained to distinguish subclasses and predicts classes. So it learns features one by one
     and is more robust than `AveragingClassifier`, by a factor of :math:`\sqrt p` for two classes of
     p subclasses each with orthogonal means (:math:`\sqrt{k/2}` in the paper, with k = 2p). It is a
-    learner of the paper, to study this effect; the classifier for use is ``RadiusClassifier``.
+    learner of the paper, to study this effect; the classifier for use is `RadiusClassifier`.
 
     Parameters
     ----------
