@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine, make_classification
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -178,3 +180,18 @@ def test_many_classes_and_few_points():
     model = RadiusClassifier(**QUICK).fit(x, np.arange(60) % 20)
     assert model.predict_proba(x).shape == (60, 20)
     assert (model.predict_radius(x, n_jobs=1) >= 0).all()
+
+
+def test_radii_through_a_pipeline_are_in_units_of_its_input():
+    x, y = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), PCA(6), RadiusClassifier(**QUICK)).fit(x, y)
+    points = x[::18]
+    radii = fa.certified_radius(model, points, n_jobs=1)
+    found = fa.exact_radii(model, points, jobs=1)
+    assert radii == pytest.approx(found.lower)
+    assert (model.predict(points + found.perturbations) != model.predict(points)).all()
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        step = rng.standard_normal(points.shape)
+        step *= (0.9999 * radii / np.linalg.norm(step, axis=1))[:, None]
+        assert (model.predict(points + step) == model.predict(points)).all()
