@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 
 import numpy as np
 import pytest
@@ -12,6 +13,12 @@ from featavg.datasets.catalogue import CATALOGUE
 from support import FILES, tiny_datasets
 
 collect_ignore = ["support"]  # no tests, and programs that need PyTorch
+
+
+@pytest.fixture(autouse=True)
+def usual_interrupts():
+    """Python's handler of Ctrl-C, which importing dask_jobqueue replaces by its own."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
