@@ -3,9 +3,9 @@
 CIFAR-10 embeddings: EfficientNet-Lite0 at 128 pixels, the first 8,000 training images, centred with
 their mean, every point scaled to the norm √d. The test points are the test images 4,000 to 9,999,
 because the first 4,000 were looked at while the estimators were written. Four coarse labels of the
-ten classes. Fashion-MNIST: pixels in [0, 1], odd against even classes, the first 10,000 training
-images and all test images.
-Digits: scikit-learn's, pixels from 0 to 16. Text: docstrings of SciPy, see
+ten classes. Fashion-MNIST: pixels in [0, 1], the first 10,000 training images and all test images;
+odd against even classes ("fashion"), and the first five classes against the last five, which was
+planned first. Digits: scikit-learn's, pixels from 0 to 16. Text: docstrings of SciPy, see
 `examples/text_embeddings.py`, embedded by all-MiniLM-L6-v2.
 
 A seed draws a new split of digits and text (`random_state` is 100 + seed, which no earlier
@@ -190,6 +190,7 @@ DATA: dict[str, Callable[[int], Data]] = {
     "cifar-odd": _cifar("cifar-odd", odd),
     "cifar-animals": _cifar("cifar-animals", animals),
     "cifar-random": _cifar("cifar-random", random_five),
+    "fashion-first5": lambda seed: subsampled("fashion-first5", fashion_pixels(), last_five, seed),
     "fashion": lambda seed: subsampled("fashion", fashion_pixels(), odd, seed),
     "digits-first5": _digits("digits-first5", last_five),
     "digits-odd": _digits("digits-odd", odd),

@@ -1,4 +1,4 @@
-"""Compare certified classifiers: accuracy, certified L2 radius and time, on eight data sets.
+"""Compare certified classifiers: accuracy, certified L2 radius and time, on nine data sets.
 
     python benchmarks/estimators.py [--data cifar text] [--models glvq decoupled] [--seeds 5]
     python benchmarks/estimators.py --tables    # table and picture of the results that are there
