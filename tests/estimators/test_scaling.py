@@ -134,6 +134,7 @@ def test_quick_radii_are_lower_bounds(scale):
         model.predict_radius(x, exact="yes")
 
 
+@pytest.mark.slow
 @QUIET
 @pytest.mark.parametrize("readout", ["argmax", "probability"])
 @pytest.mark.parametrize("scale", ["norm", "standard", None])
