@@ -64,6 +64,17 @@ def test_radii_are_those_of_brute_force(rng, features, classes):
         assert (head.predict(x + found.perturbations) != predicted).all()
 
 
+def test_another_norm_is_searched_and_not_answered_by_the_closed_form(rng):
+    head = random_head(rng)
+    x = rng.standard_normal((5, 3))
+    predicted = head.predict(x)
+    found = head.radii(x, predicted, norm="linf")
+    expected = fa.exact_radii(head.to_shallow(), x, predicted, norm="linf")
+    assert found.norm == expected.norm
+    assert found.lower == pytest.approx(expected.lower)
+    assert (found.lower < head.lower_radii(x, predicted)).all()
+
+
 @pytest.mark.parametrize("features", [0, 4])
 def test_proofs_of_radii_can_be_checked(rng, features):
     head = random_head(rng, features=features)

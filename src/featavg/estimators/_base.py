@@ -21,9 +21,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from featavg import checks
 from featavg.array_files import write_arrays
 from featavg.arrays import FloatArray, IntArray
-from featavg.checks import flag
 from featavg.errors import FeatureScaleWarning, InputError
 from featavg.estimators.certified import warn_of_bounds
 from featavg.estimators.frontier import Frontier
@@ -78,6 +78,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # parameters, which a subclass may have in its __init__
     scale: str | None = "norm"
     class_weight: Any = None
+    validation_fraction: float = 0.2
     random_state: Any = None
 
     @abstractmethod
@@ -119,6 +120,13 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 FeatureScaleWarning,
                 stacklevel=4,
             )
+
+    def _held_out_share(self) -> float:
+        """Return the checked parameter `validation_fraction`."""
+        fraction = checks.scale("validation_fraction", self.validation_fraction)
+        if not fraction < 1:
+            raise InputError(f"validation_fraction must be below 1; got {fraction!r}.")
+        return fraction
 
     def _validated(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
@@ -177,7 +185,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The number of processes, -1 for one on each core; by default one on each core if there
             is enough work.
         """
-        if not flag("exact", exact):
+        if not checks.flag("exact", exact):
             points = self._validated(X).astype(np.float64, copy=False)
             codes = self.head_.predict(self.scaling_.apply(points))
             return self.head_.after(self.scaling_).lower_radii(points, codes)

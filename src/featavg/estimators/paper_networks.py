@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from featavg import checks
-from featavg.errors import InputError
 from featavg.estimators._base import CertifiedClassifier
 from featavg.estimators.fitting import Plan, Task, fit_head
 from featavg.estimators.heads import Head
@@ -48,9 +47,7 @@ class HeadClassifier(CertifiedClassifier):
         rate = self.learning_rate
         if isinstance(rate, str):
             checks.choice("learning_rate", rate, ("auto",))
-        fraction = checks.scale("validation_fraction", self.validation_fraction)
-        if not fraction < 1:
-            raise InputError(f"validation_fraction must be below 1; got {fraction!r}.")
+        fraction = self._held_out_share()
         plan = Plan(
             width=checks.count("width", self.width),
             init_scale=checks.scale("init_scale", self.init_scale),

@@ -212,9 +212,9 @@ class PieceHead:
 
         The closed form is exact where a perturbation of its length turns the decision. `search` has
         options of `featavg.exact_radii`; with ``certificates=True`` all radii are searched, and
-        have proofs.
+        have proofs. The closed form is for L2 without bounds, so others are searched as well.
         """
-        if search.get("certificates"):
+        if search.get("certificates") or search.keys() & {"norm", "bounds", "target"}:
             return exact_radii(self.to_shallow(), x, classes, **search)
         lower = self.lower_radii(x, classes)
         perturbations = self._shortest_turns(x, classes, lower)

@@ -156,9 +156,7 @@ class RadiusClassifier(CertifiedClassifier):
         sample_weight : array of shape (points,), optional
             How much each point counts; multiplied by `class_weight`.
         """
-        fraction = checks.scale("validation_fraction", self.validation_fraction)
-        if not fraction < 1:
-            raise InputError(f"validation_fraction must be below 1; got {fraction!r}.")
+        fraction = self._held_out_share()
         steps = checks.count("max_iter", self.max_iter)
         batch = checks.count("batch_size", self.batch_size)
         robustness = checks.scale("robustness", self.robustness, zero=True)
