@@ -152,7 +152,7 @@ def test_without_the_data_the_command_says_how_to_get_them(tmp_path, capsys):
 
 def test_neither_is_part_of_reproduce():
     for name in ("figure2-embeddings", "figure10"):
-        assert not EXPERIMENTS[name].in_reproduce
+        assert EXPERIMENTS[name].series is None
         assert EXPERIMENTS[name].data == "cifar10"
 
 

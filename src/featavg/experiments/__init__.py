@@ -5,6 +5,7 @@ from __future__ import annotations
 from featavg.experiments import (
     ablations,
     averaging,
+    beyond,
     figure1,
     figure2,
     figure2_embeddings,
@@ -28,6 +29,7 @@ from featavg.lab.tables import Results, Table
 _IN_ORDER = (
     *(figure1, figure2, figure2_embeddings, figure3, figure3_images, ablations, figure10),
     *(averaging, ledger, theorem, scaling, margins, margin_mnist, minvidal, phase),
+    *beyond.MODULES,
 )
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.id: experiment

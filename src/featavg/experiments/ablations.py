@@ -284,7 +284,7 @@ def _declare(figure: int, title: str, parameters: Parameters, **quick: Any) -> E
         paper=f"Figure {figure}",
         parameters=parameters,
         quick=replace(parameters, dim=1536, test_samples=50, **quick),
-        in_reproduce=True,
+        series="figures",
     )
 
 

@@ -194,5 +194,5 @@ EXPERIMENT = Experiment.of_module(
     paper="Figure 1",
     parameters=Parameters(),
     quick=replace(Parameters(), dim=1536, samples=500, test_samples=60),
-    in_reproduce=True,
+    series="figures",
 )

@@ -117,5 +117,5 @@ EXPERIMENT = Experiment.of_module(
     paper="Figure 2 (a, b)",
     parameters=Parameters(),
     quick=replace(Parameters(), dim=1536, samples=500, test_samples=200),
-    in_reproduce=True,
+    series="figures",
 )

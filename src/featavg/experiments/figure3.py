@@ -183,5 +183,5 @@ EXPERIMENT = Experiment.of_module(
     paper="Figure 3 (left)",
     parameters=Parameters(),
     quick=replace(Parameters(), dim=1536, samples=500, test_samples=200, radii=30, radius_step=1.5),
-    in_reproduce=True,
+    series="figures",
 )

@@ -212,5 +212,5 @@ EXPERIMENT = Experiment.of_module(
     paper="All statements",
     parameters=Parameters(),
     quick=replace(Parameters(), times=10, test_samples=1000, radius_samples=20),
-    in_reproduce=True,
+    series="figures",
 )

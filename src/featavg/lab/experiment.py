@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -79,8 +79,9 @@ class Experiment:
         ``conclude(parameters, results)`` returns the result in words.
     views : callable, optional
         ``views(parameters, results)`` returns the views for the figure and the report.
-    in_reproduce : bool
-        Whether it is a figure of the paper that `featavg reproduce` runs.
+    series : {"figures", "beyond"}, optional
+        What it belongs to: the figures of the paper, which `featavg reproduce` runs, or the results
+        beyond the paper, which ``featavg reproduce --all`` runs as well.
     data : str, optional
         The image data set it reads; such an experiment also needs the extra ``vision``.
     data_fields : tuple of str
@@ -104,7 +105,7 @@ class Experiment:
     views: Callable[[Any, Results], Sequence[View]] | None = None
     seeds: int = 5
     quick_seeds: int = 2
-    in_reproduce: bool = False
+    series: Literal["figures", "beyond"] | None = None
     data: str | None = None
     data_fields: tuple[str, ...] = ()
 
