@@ -10,16 +10,21 @@ from matplotlib.colors import to_hex
 
 from featavg.experiments import EXPERIMENTS, averaging, run
 from featavg.lab.tables import tidy_rows
+from featavg.plot import dots as dot_panels
 from featavg.plot import draw
 from featavg.plot.style import COARSE, FINE, LINE_STYLES, QUIET, ROLES
 from featavg.plot.views import (
     DASHES,
     HOLDS,
+    MARKERS,
     NOT_STATED,
     VIOLATED,
     ClaimRow,
     Claims,
     Curves,
+    DotPanel,
+    Dots,
+    DotSeries,
     HeatMaps,
     Line,
     Mark,
@@ -46,6 +51,7 @@ def matrices(count: int, size: int = 3, **options) -> HeatMaps:
 def test_every_role_and_dash_has_a_look():
     assert set(ROLES) == set(ROLE_NAMES)
     assert set(LINE_STYLES) == set(DASHES)
+    assert set(dot_panels._LOOKS) == set(MARKERS)
 
 
 def test_a_line_has_the_colour_of_its_role_and_a_band_of_its_deviation():
@@ -160,3 +166,62 @@ def test_rows_have_the_seed_the_label_the_places_and_the_values(rng):
     assert [type(entry) for entry in rows[4]] == [int, int, str, int, int, float, int]
     assert tidy_rows(values, axes=())[4] == (1, values[1, 0, 1])
     assert tidy_rows(values, axes=[("a",)])[4] == (1, "a", values[1, 0, 1])
+
+
+ROWS, GROUPS = ["$a$", "b", "c"], ["first", "first", "second"]
+
+
+def test_dots_stand_in_their_rows_with_their_deviations():
+    measured = DotSeries.over_seeds("ours", [[1.0, 4.0, np.nan], [3.0, 4.0, 5.0]], "fine")
+    theory = DotSeries("theory", [2.5, None, 5.0], role="paper", marker="bar")
+    marks = [Mark("bound", 9.0)]
+    views = [Dots("The finding", ROWS, [DotPanel("", "radius", [measured, theory], marks)], GROUPS)]
+    figure = draw.figure(views)
+    (axes,) = figure.axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == ["first", r"\$a\$", "b", "second", "c"]
+    weights = [label.get_fontweight() for label in axes.get_yticklabels()]
+    assert [weight == "bold" for weight in weights] == [True, False, False, True, False]
+    heights = dict(zip(names, axes.get_yticks(), strict=True))
+    dots, bars = (line for line in axes.lines if line.get_marker() in "o|")
+    np.testing.assert_array_equal(dots.get_xdata(), [2.0, 4.0, np.nan])
+    np.testing.assert_array_equal(bars.get_xdata(), [2.5, np.nan, 5.0])
+    rows = [heights[name] for name in (names[1], "b", "c")]
+    for line in (dots, bars):
+        np.testing.assert_array_equal(line.get_ydata(), rows)
+    assert to_hex(dots.get_color()).upper() == FINE
+    errors = [c.get_segments() for c in axes.collections if c.get_segments()[0][0][1] != 0][-1]
+    np.testing.assert_allclose(errors[0][:, 0], [2 - np.sqrt(2), 2 + np.sqrt(2)], rtol=1e-5)
+    assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first row is above
+    low, high = axes.get_xlim()
+    assert low < 2 - np.sqrt(2) < 9 < high
+    assert figure.get_suptitle() == "The finding"
+
+
+def test_panels_of_dots_share_names_and_legend_and_have_axes_of_their_own():
+    both = [DotSeries("loss", [1.0, 2, 3]), DotSeries("steps", [1.0, 2, 30], None, "fine", "ring")]
+    panels = [
+        DotPanel("A", "a", both),
+        DotPanel("B", "b", both, scale="log"),
+        DotPanel("C", "c", both, zero=True),
+    ]
+    left, middle, right = draw.figure([Dots("t", ROWS, panels)]).axes
+    assert [text.get_text() for text in left.get_legend().get_texts()] == ["loss", "steps"]
+    assert middle.get_legend() is right.get_legend() is None
+    assert {label.get_text() for label in middle.get_yticklabels()} == {""}
+    assert (left.get_xscale(), middle.get_xscale()) == ("linear", "log")
+    assert left.get_xlim()[0] > -1 > right.get_xlim()[0]
+    loss, steps = left.lines
+    assert (loss.get_ydata() < np.arange(3)).all()  # apart from each other, within the row
+    assert (steps.get_ydata() > np.arange(3)).all()
+    assert np.abs(loss.get_ydata() - np.arange(3)).max() < 0.5
+    assert left.get_ylim() == middle.get_ylim() == right.get_ylim()
+
+
+def test_a_view_beside_dots_has_rows_and_a_title_of_its_own():
+    shown = Dots("Dots", ROWS, [DotPanel("p", "x", [DotSeries("", [1.0, 2, 3])])] * 3)
+    figure = draw.figure([shown, curves(panel(Line("a", [0, 1], [0, 1])), note="Some note.")])
+    above, below = figure.subfigs
+    assert (len(above.axes), len(below.axes)) == (3, 1)
+    assert (above.get_suptitle(), below.get_suptitle()) == ("Dots", "title")
+    assert (above.get_supxlabel(), below.get_supxlabel()) == ("", "Some note.")

@@ -6,20 +6,31 @@ where axes end.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.figure import Figure, FigureBase
 from numpy.typing import ArrayLike
 
-from featavg.arrays import FloatArray
-from featavg.plot.style import COARSE, FINE, LINE_STYLES, PAPER, QUIET, ROLES, new_figure, style
+from featavg.plot import dots
+from featavg.plot.parts import (
+    MOST_COLUMNS,
+    WIDTHS,
+    as_it_is,
+    columns_of,
+    draw_legend,
+    draw_mark,
+    draw_title,
+    ends,
+    numbers,
+    with_subscripts,
+)
+from featavg.plot.style import COARSE, FINE, LINE_STYLES, PAPER, QUIET, ROLES, style
 from featavg.plot.views import (
     HOLDS,
     NOT_STATED,
@@ -27,15 +38,13 @@ from featavg.plot.views import (
     ClaimRow,
     Claims,
     Curves,
+    Dots,
     HeatMaps,
     Line,
-    Mark,
     Panel,
     View,
 )
 
-_MOST_COLUMNS = 4
-_WIDTHS = {1: 6.2, 2: 6.7, 3: 4.9, 4: 4.3}  # of a panel in inches, by the number of columns
 _WRITTEN = 12  # rows and columns up to which a matrix has its numbers written in it
 _NAMED = 24  # rows and columns up to which each has its name
 _CLAIM_COLUMNS = 3
@@ -46,7 +55,8 @@ _VERDICTS = {HOLDS: FINE, VIOLATED: COARSE, NOT_STATED: QUIET}
 def figure(views: Sequence[View]) -> Figure:
     """Return views as one figure, panels row by row and notes below them.
 
-    Of heat maps with a slider, the last frame is drawn.
+    Of heat maps with a slider, the last frame is drawn. Where there are dots, each view has rows of
+    its own, below its title.
 
     Examples
     --------
@@ -55,27 +65,67 @@ def figure(views: Sequence[View]) -> Figure:
     >>> [axes.get_title() for axes in drawn.axes]
     ['Exact']
     """
-    counts = [_CLAIM_COLUMNS if isinstance(view, Claims) else len(view.panels) for view in views]
-    if not sum(counts):
+    if not sum(_panels(view) for view in views):
         raise ValueError("there must be at least one panel to draw.")
-    rows = -(-sum(counts) // _MOST_COLUMNS)
-    columns = -(-sum(counts) // rows)
-    sizes = [_size(view, columns) for view in views]
-    bar = 0.8 * any(isinstance(view, HeatMaps) for view in views)
-    width = columns * max(width for width, _ in sizes) + bar
-    height = rows * max(height for _, height in sizes) + 0.3
+    if not any(isinstance(view, Dots) for view in views):
+        grids = [_Grid(views)]
+    else:
+        grids = [_Grid([view]) for view in views if _panels(view)]
+    width = max(grid.width for grid in grids)
+    heights = [grid.height for grid in grids]
     with style():
-        made, panels = new_figure(width, height, columns=columns, rows=rows)
-        free = iter(panels)
-        for view, count in zip(views, counts, strict=True):
-            onto(view, [next(free) for _ in range(count)])
+        made = Figure(figsize=(width, sum(heights)), layout="compressed")
+        for grid, place in zip(grids, _stacked(made, heights), strict=True):
+            grid.draw(place)
+            if any(isinstance(view, Dots) for view in views):
+                place.suptitle(with_subscripts(grid.views[0].title), fontsize=12)
+    return made
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Views whose panels fill one grid, row by row."""
+
+    views: Sequence[View]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        panels = sum(_panels(view) for view in self.views)
+        rows = -(-panels // MOST_COLUMNS)
+        return rows, -(-panels // rows)
+
+    @property
+    def width(self) -> float:
+        columns = self.shape[1]
+        bar = 0.8 * any(isinstance(view, HeatMaps) for view in self.views)
+        return columns * max(_size(view, columns)[0] for view in self.views) + bar
+
+    @property
+    def height(self) -> float:
+        rows, columns = self.shape
+        return rows * max(_size(view, columns)[1] for view in self.views) + 0.3
+
+    def draw(self, place: FigureBase) -> None:
+        free = iter(place.subplots(*self.shape, squeeze=False).ravel())
+        for view in self.views:
+            onto(view, [next(free) for _ in range(_panels(view))])
         for unused in free:
             unused.remove()
-        note = " ".join(_note(view) for view in views).strip()
+        note = " ".join(_note(view) for view in self.views).strip()
         if note:
-            wrapped = textwrap.fill(_math(note), round(14 * width))
-            made.supxlabel(wrapped, fontsize=9, color=QUIET)
-    return made
+            wrapped = textwrap.fill(with_subscripts(note), round(14 * self.width))
+            place.supxlabel(wrapped, fontsize=9, color=QUIET)
+
+
+def _stacked(made: Figure, heights: Sequence[float]) -> Sequence[FigureBase]:
+    """Divide a figure into parts of these heights; a single one is the figure itself."""
+    if len(heights) == 1:
+        return [made]
+    return list(made.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0])
+
+
+def _panels(view: View) -> int:
+    return _CLAIM_COLUMNS if isinstance(view, Claims) else len(view.panels)
 
 
 def onto(view: View, panels: Sequence[Axes]) -> None:
@@ -87,8 +137,13 @@ def onto(view: View, panels: Sequence[Axes]) -> None:
         shared = ("rows", "columns", "low", "high", "row_names", "column_names")
         look = {name: getattr(view, name) for name in shared}
         for axes, matrix in zip(panels, view.panels, strict=True):
-            picture = heat_map(axes, _numbers(matrix.mean[-1]), title=matrix.title, **look)
+            picture = heat_map(axes, numbers(matrix.mean[-1]), title=matrix.title, **look)
         panels[0].figure.colorbar(picture, ax=list(panels), label=view.value, shrink=0.9)
+    elif isinstance(view, Dots):
+        known: set[str] = set()
+        for axes, dot_panel in zip(panels, view.panels, strict=True):
+            dots.dots(axes, view, dot_panel, named=axes is panels[0], known=known)
+            known |= {series.label for series in dot_panel.series}
     else:
         most = -(-len(view.claims) // len(panels))
         for i, axes in enumerate(panels):
@@ -110,15 +165,15 @@ def heat_map(
     """Draw a matrix, with its numbers if it is small; return the picture for a colour bar."""
     values = np.asarray(matrix, dtype=np.float64)
     picture = axes.imshow(values, cmap="viridis", vmin=low, vmax=high, rasterized=values.size > 1e4)
-    axes.set(xlabel=_math(columns), ylabel=_math(rows))
-    _title(axes, title)
+    axes.set(xlabel=with_subscripts(columns), ylabel=with_subscripts(rows))
+    draw_title(axes, title)
     axes.spines[:].set_visible(False)
     for ticks, names, size in (
         (axes.set_xticks, column_names, values.shape[1]),
         (axes.set_yticks, row_names, values.shape[0]),
     ):
         if names and size <= _NAMED:
-            ticks(range(size), [_plain(name) for name in names], fontsize=8)
+            ticks(range(size), [as_it_is(name) for name in names], fontsize=8)
         else:
             spacing = max(1, size // 10)
             ticks(range(0, size, spacing), [str(i + 1) for i in range(0, size, spacing)])
@@ -136,23 +191,17 @@ def heat_map(
 def curves(axes: Axes, view: Curves, panel: Panel) -> None:
     """Draw one panel of a view of curves, its legend below it."""
     named = any(mark.axis == "x" and mark.label for p in view.panels for mark in p.marks)
-    _title(axes, panel.title, pad=20 if named else 6)
-    axes.set(xlabel=_math(view.x), xscale=view.x_scale, yscale=panel.y_scale)
+    draw_title(axes, panel.title, pad=20 if named else 6)
+    axes.set(xlabel=with_subscripts(view.x), xscale=view.x_scale, yscale=panel.y_scale)
     if panel.y != panel.title:
-        axes.set_ylabel(_math(panel.y))
+        axes.set_ylabel(with_subscripts(panel.y))
     axes.set(xlim=_reach(view), ylim=_range(panel))
     for line in panel.lines:
         _line(axes, line)
     for mark in panel.marks:
-        _mark(axes, mark)
-    below: dict[str, Any] = {
-        "bbox_to_anchor": (0.5, 0),
-        "bbox_transform": axes.transAxes
-        + ScaledTranslation(0, -0.5, axes.get_figure(root=True).dpi_scale_trans),  # type: ignore[union-attr]
-    }
+        draw_mark(axes, mark)
     if any(line.label for line in panel.lines):
-        columns = _legend_columns(_columns(axes))
-        axes.legend(loc="upper center", fontsize=8.5, ncols=columns, **below)
+        draw_legend(axes, ncols=_legend_columns(columns_of(axes)))
 
 
 def claims(axes: Axes, rows: Sequence[ClaimRow], *, height: int | None = None) -> None:
@@ -163,7 +212,7 @@ def claims(axes: Axes, rows: Sequence[ClaimRow], *, height: int | None = None) -
         colour = _VERDICTS[row.verdict]
         axes.barh(place, slack - 1, left=1, color=colour, height=0.7)
         axes.plot(slack, place, "|", color=colour, markersize=6)
-    axes.set_yticks(range(len(rows)), [_plain(row.id) for row in rows], fontsize=7)
+    axes.set_yticks(range(len(rows)), [as_it_is(row.id) for row in rows], fontsize=7)
     for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
         tick.set_color(_VERDICTS[row.verdict])
     axes.set(xscale="log", xlim=(10 ** -(_DECADES + 0.3), 10 ** (_DECADES + 0.3)))
@@ -173,43 +222,31 @@ def claims(axes: Axes, rows: Sequence[ClaimRow], *, height: int | None = None) -
 
 
 def _line(axes: Axes, line: Line) -> None:
-    x, mean = _numbers(line.x), _numbers(line.mean)
+    x, mean = numbers(line.x), numbers(line.mean)
     colour = ROLES[line.role]
-    drawn: dict[str, Any] = {"color": colour, "label": _math(line.label), **LINE_STYLES[line.dash]}
+    label = with_subscripts(line.label)
+    drawn: dict[str, Any] = {"color": colour, "label": label, **LINE_STYLES[line.dash]}
     if "marker" in drawn:  # whole or not at all, also at the ends of the axes
         low, high = axes.get_xlim()
         axes.plot(x, np.where((low <= x) & (x <= high), mean, np.nan), clip_on=False, **drawn)
     else:
         axes.plot(x, mean, **drawn)
     if line.std is not None:
-        std = np.nan_to_num(_numbers(line.std))
+        std = np.nan_to_num(numbers(line.std))
         axes.fill_between(x, mean - std, mean + std, color=colour, alpha=0.2, linewidth=0)
-
-
-def _mark(axes: Axes, mark: Mark) -> None:
-    """Draw a line across: the name of a vertical one above it, of a horizontal one at its end."""
-    text: dict[str, Any] = {"color": QUIET, "fontsize": 9}
-    if mark.axis == "x":
-        axes.axvline(mark.at, color=QUIET, linewidth=0.8)
-        text |= {"xy": (mark.at, 1.02), "xycoords": ("data", "axes fraction"), "ha": "center"}
-    else:
-        axes.axhline(mark.at, color=QUIET, linewidth=0.8)
-        text |= {"xy": (0.99, mark.at), "xycoords": ("axes fraction", "data"), "ha": "right"}
-        text |= {"xytext": (0, 3), "textcoords": "offset points"}
-    axes.annotate(_math(mark.label), **text)
 
 
 def _reach(view: Curves) -> tuple[float, float]:
     """Return the ends of the x axis: those of our own curves, not of the paper's."""
     ours = [line.x for panel in view.panels for line in panel.lines if line.role != "paper"]
-    return _ends(np.concatenate([_numbers(x) for x in ours]), view.x_scale)
+    return ends(np.concatenate([numbers(x) for x in ours]), view.x_scale)
 
 
 def _range(panel: Panel) -> tuple[float, float]:
     """Return the ends of the y axis: with 0 where that costs little, and some space."""
-    values = [_numbers(line.mean) for line in panel.lines]
+    values = [numbers(line.mean) for line in panel.lines]
     across = [mark.at for mark in panel.marks if mark.axis == "y"]
-    low, high = _ends(np.concatenate([*values, across]), panel.y_scale)
+    low, high = ends(np.concatenate([*values, across]), panel.y_scale)
     if panel.y_scale == "log":
         return low / 1.3, high * 1.3
     low = 0.0 if 0 < low < 0.9 * high else low
@@ -217,29 +254,18 @@ def _range(panel: Panel) -> tuple[float, float]:
     return low - (space if low else 0.4 * space), high + space
 
 
-def _ends(values: FloatArray, scale: str) -> tuple[float, float]:
-    usable = values[np.isfinite(values) & ((scale != "log") | (values > 0))]
-    if not len(usable):
-        return (0.1, 1.0) if scale == "log" else (0.0, 1.0)
-    return float(usable.min()), float(usable.max())
-
-
 def _size(view: View, columns: int) -> tuple[float, float]:
     """Return the width and height of a panel in inches, with the legend below it."""
-    width = _WIDTHS[columns]
+    width = WIDTHS[columns]
     if isinstance(view, Claims):
         return width, 0.21 * -(-len(view.claims) // _CLAIM_COLUMNS) + 1.0
+    if isinstance(view, Dots):
+        return dots.size(view, columns)
     if isinstance(view, HeatMaps):
-        width = min(width, _WIDTHS[3])
+        width = min(width, WIDTHS[3])
         return width, 0.85 * width + 1.0
     entries = max(len(panel.lines) for panel in view.panels)
     return width, 3.6 + 0.19 * -(-entries // _legend_columns(columns))
-
-
-def _columns(axes: Axes) -> int:
-    """Return how many panels are side by side in the figure."""
-    place = axes.get_subplotspec()
-    return 1 if place is None else place.get_gridspec().ncols
 
 
 def _legend_columns(columns: int) -> int:
@@ -254,25 +280,3 @@ def _note(view: View) -> str:
         f"{view.title}: {counts[HOLDS]} hold (blue), {counts[VIOLATED]} are violated (orange), "
         f"{counts[NOT_STATED]} are {NOT_STATED} (grey)."
     )
-
-
-def _title(axes: Axes, title: str, pad: float = 6) -> None:
-    """Write the title; a long one that has a colon is broken there."""
-    most = round(8.5 * _WIDTHS[min(_columns(axes), _MOST_COLUMNS)])
-    parts = title.split(": ", maxsplit=1) if len(title) > most else [title]
-    lines = [textwrap.fill(part, most) for part in parts]
-    axes.set_title(_math("\n".join(lines)), pad=pad)
-
-
-def _numbers(values: Any) -> FloatArray:
-    return np.array(values, dtype=np.float64)  # None becomes NaN
-
-
-def _plain(text: str) -> str:
-    """Return text for Matplotlib to show as it is."""
-    return text.replace("$", r"\$")
-
-
-def _math(text: str) -> str:
-    """Return text with its subscripts, as in σ_w and f_FA, set as such."""
-    return re.sub(r"\b([^\W\d_])_(\w+)", r"$\1_{\\mathrm{\2}}$", _plain(text))

@@ -1,7 +1,7 @@
 """Results to look at as plain data, saved with a run as ``views.json``.
 
-An experiment declares in `views` what there is to see: matrices, curves, claims. `draw` makes the
-figure of them and the report a page on which a reader can move sliders; both know these three
+An experiment declares in `views` what there is to see: matrices, curves, dots, claims. `draw` makes
+the figure of them and the report a page on which a reader can move sliders; both know these four
 kinds and no experiment by name. `parsed` reads them back, checked field by field, because a run
 folder may come from anywhere.
 """
@@ -25,12 +25,14 @@ Number = float | None
 
 ROLES = ("coarse", "fine", "third", "paper", "quiet")
 DASHES = ("solid", "dashed", "dotted", "dash-dot", "points", "squares")
+MARKERS = ("dot", "ring", "square", "bar")
 SCALES = ("linear", "log")
 HOLDS, VIOLATED, NOT_STATED = "holds", "violated", "not stated at this scale"
 """The verdicts on a claim."""
 
 _MOST_CELLS = 4096
 _MOST_VIEWS, _MOST_PANELS, _MOST_LINES, _MOST_FRAMES, _MOST_CLAIMS = 12, 16, 40, 60, 1000
+_MOST_ROWS, _MOST_BESIDE = 100, 4
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,82 @@ class Curves:
 
 
 @dataclass(frozen=True)
+class DotSeries:
+    """A dot in each row: `mean` over seeds, and the standard deviation where there are several.
+
+    None stands for a row without a dot. `role` gives the colour. `marker` is a full "dot", an open
+    "ring" or "square", or a "bar" across the row, for what theory predicts of it.
+    """
+
+    label: str
+    mean: Sequence[Number] = at_most(_MOST_ROWS)
+    std: Sequence[Number] | None = at_most(_MOST_ROWS, None)
+    role: str = one_of(ROLES, "coarse")
+    marker: str = one_of(MARKERS, "dot")
+
+    @classmethod
+    def over_seeds(
+        cls, label: str, values: ArrayLike, role: str = "coarse", marker: str = "dot"
+    ) -> DotSeries:
+        """Summarise values of the shape (seeds, rows); a row with a NaN or infinity has no dot.
+
+        Examples
+        --------
+        >>> DotSeries.over_seeds("radius", [[17.0, 38.0], [18.0, 38.0]]).std
+        [0.707107, 0.0]
+        """
+        line = Line.over_seeds(label, [], values, role)
+        return cls(label, line.mean, line.std, role, marker)
+
+
+@dataclass(frozen=True)
+class DotPanel:
+    """Dots of all rows over one axis.
+
+    Attributes
+    ----------
+    x : str
+        What the axis shows, with its unit: "radius (L2)".
+    marks : sequence of Mark
+        Lines across all rows, at an x.
+    scale : {"linear", "log"}
+        How the axis is drawn.
+    zero : bool
+        Whether a linear axis begins at 0; otherwise it begins near the smallest value.
+    """
+
+    title: str
+    x: str
+    series: Sequence[DotSeries] = at_most(_MOST_LINES)
+    marks: Sequence[Mark] = at_most(_MOST_LINES, ())
+    scale: str = one_of(SCALES, "linear")
+    zero: bool = False
+
+
+@dataclass(frozen=True)
+class Dots:
+    """Named rows, and panels side by side that have a dot with its deviation in each of them.
+
+    Attributes
+    ----------
+    rows : sequence of str
+        The name of each row, from top to bottom.
+    groups : sequence of str
+        The heading that each row stands under; rows of the same one follow each other. Empty for
+        rows without headings.
+    panels : sequence of DotPanel
+        At most four.
+    """
+
+    title: str
+    rows: Sequence[str] = at_most(_MOST_ROWS)
+    panels: Sequence[DotPanel] = at_most(_MOST_BESIDE)
+    groups: Sequence[str] = at_most(_MOST_ROWS, ())
+    note: str = ""
+    kind: str = field(default="dots", init=False)
+
+
+@dataclass(frozen=True)
 class ClaimRow:
     """A statement, and what all seeds together say of it."""
 
@@ -179,7 +257,7 @@ class Claims:
     kind: str = field(default="claims", init=False)
 
 
-View = HeatMaps | Curves | Claims
+View = HeatMaps | Curves | Dots | Claims
 
 
 def plain(views: Sequence[View]) -> list[dict[str, Any]]:
@@ -209,7 +287,12 @@ def rounded(values: ArrayLike, digits: int = 6) -> Any:
     return float(f"{float(array):.{digits}g}") if np.isfinite(array) else None
 
 
-_KINDS: dict[str, type[View]] = {"heat-maps": HeatMaps, "curves": Curves, "claims": Claims}
+_KINDS: dict[str, type[View]] = {
+    "heat-maps": HeatMaps,
+    "curves": Curves,
+    "dots": Dots,
+    "claims": Claims,
+}
 
 
 def parsed(data: Any) -> list[View]:
@@ -232,6 +315,8 @@ def _view(data: Any) -> View:
         for panel in view.panels:
             for line in panel.lines:
                 _check_lengths(line)
+    elif isinstance(view, Dots):
+        _check_rows(view)
     return view
 
 
@@ -240,6 +325,19 @@ def _check_lengths(line: Line) -> None:
         raise InputError(
             f"x, mean and std must be equally long; got {len(line.x)} and {len(line.mean)}."
         )
+
+
+def _check_rows(view: Dots) -> None:
+    series = [one for panel in view.panels for one in panel.series]
+    lists = [values for one in series for values in (one.mean, one.std) if values is not None]
+    lengths = {len(values) for values in lists} | {len(view.groups) or len(view.rows)}
+    if not view.rows or lengths != {len(view.rows)}:
+        raise InputError(
+            f"mean, std and groups must have an entry for each of {len(view.rows)} rows, of which "
+            f"there must be at least one; got {sorted(lengths)} entries."
+        )
+    if any(mark.axis != "x" for panel in view.panels for mark in panel.marks):
+        raise InputError("the marks of dots must be at an x.")
 
 
 def _check_matrices(view: HeatMaps) -> None:

@@ -11,7 +11,9 @@ import pytest
 
 from featavg.apps.report.page import write_report
 from featavg.experiments import EXPERIMENTS, run
+from featavg.plot.views import DotPanel, Dots, DotSeries, Mark, plain
 from support import ARTEFACTS
+from support.report_runs import run_folder
 
 SCREENSHOTS = ARTEFACTS / "report"
 SCREENS = {"desktop": (1440, 900), "phone": (390, 844)}
@@ -33,9 +35,32 @@ def runs(tmp_path_factory):
     }
 
 
+RADII = np.array([[17.4, 15.2, 38.0], [17.6, 15.4, 39.0]])
+DOTS = Dots(
+    "Dots of some learners",
+    ["gradient descent", "<b>Adam</b> with a name that no telephone has room for", "fine labels"],
+    [
+        DotPanel(
+            "Radius",
+            "radius (L2)",
+            [
+                DotSeries.over_seeds("ours", RADII),
+                DotSeries("theory", [17.5, None, 39.2], None, "paper", "bar"),
+            ],
+            [Mark("half", 17.5)],
+        ),
+        DotPanel("Steps", "steps", [DotSeries("ours", [10, 1000, 100])], scale="log"),
+    ],
+    ["coarse", "coarse", "fine"],
+    "Some note.",
+)
+
+
 @pytest.fixture(scope="module")
 def address(runs):
-    return write_report(runs["ledger"].folder.parent.parent).path.as_uri()
+    root = runs["ledger"].folder.parent.parent
+    run_folder(root, "dots", views=plain([DOTS]))
+    return write_report(root).path.as_uri()
 
 
 @pytest.fixture
@@ -177,6 +202,50 @@ def test_scrubbing_through_training_shows_the_matrix_of_that_step(opened, runs):
     assert abs(float(text.split("cosine ")[1].split(" ")[0])) < 0.1  # nothing learned yet
 
 
+def readings(figure):
+    rows = figure.locator(".readouts tr").all()
+    return {row.locator("th").inner_text(): row.locator("td").inner_text() for row in rows}
+
+
+def test_pointing_at_a_row_reads_its_dots_off(opened):
+    figure = article(opened(), "dots")
+    figure.locator("rect[data-row='1']").hover()
+    assert figure.locator(".readouts caption").inner_text() == DOTS.rows[1]
+    assert readings(figure) == {"Radius, ours": "15.3 ± 0.1", "Steps, ours": "1000"}
+    figure.locator(".dots svg").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowUp"):
+        figure.page.keyboard.press(key)
+    assert readings(figure) == {
+        "Radius, ours": "17.5 ± 0.1",
+        "Radius, theory": "17.5",
+        "Steps, ours": "10.0",
+    }
+    assert figure.locator(".stripe.chosen").get_attribute("data-row") == "0"
+
+
+def test_dots_stand_where_the_axes_say(opened):
+    figure = article(opened(), "dots")
+    x = [float(dot.get_attribute("cx")) for dot in figure.locator(".dots circle").all()]
+    mark = figure.locator(".dots .mark").get_attribute("d")
+    assert x[0] == pytest.approx(float(re.match(r"M([\d.]+)", mark)[1]))  # a mean of 17.5
+    assert (x[1] - x[0]) / (x[2] - x[0]) == pytest.approx((15.3 - 17.5) / (38.5 - 17.5))
+    assert x[5] - x[3] == pytest.approx((x[4] - x[3]) / 2)  # log scale: 10, 1000, 100
+    y = [dot.bounding_box()["y"] for dot in figure.locator(".dots circle").all()]
+    assert y[0] == y[3] < y[1] == y[4] < y[2] == y[5]
+    assert figure.locator(".dots .heading").all_text_contents() == ["coarse", "fine"]
+
+
+def test_on_a_phone_panels_of_dots_are_below_each_other(opened):
+    figure = article(opened("phone"), "dots")
+    assert figure.locator(".dots svg").count() == 2
+    names = figure.locator(".dots .name").all_text_contents()
+    assert names[3].startswith("<b>Adam</b>")
+    assert names[3].endswith("…")
+    for row in (1, 2):
+        figure.locator(f".dots svg >> nth=1 >> rect[data-row='{row}']").hover()
+        assert figure.locator(".readouts caption").inner_text() == DOTS.rows[row]
+
+
 def visible_claims(page):
     return page.locator(".claims tbody tr:visible")
 
@@ -257,5 +326,5 @@ def test_nothing_is_wider_than_the_screen(opened, screen, scheme):
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.reload()
     page.screenshot(path=SCREENSHOTS / f"page-{screen}-{scheme}.png")
-    for name in ("figure2-synthetic", "figure3-synthetic", "ledger"):
+    for name in ("figure2-synthetic", "figure3-synthetic", "dots", "ledger"):
         article(page, name).screenshot(path=SCREENSHOTS / f"{name}-{screen}-{scheme}.png")

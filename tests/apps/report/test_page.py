@@ -69,6 +69,19 @@ def test_every_text_of_a_run_is_only_text(tmp_path):
         views=[
             CURVE[0] | {"title": HOSTILE, "x": HOSTILE, "panels": [panel]},
             {"kind": "claims", "title": HOSTILE, "note": HOSTILE, "claims": [claim]},
+            {
+                "kind": "dots",
+                **dict.fromkeys(("title", "note"), HOSTILE),
+                "rows": [HOSTILE],
+                "groups": [HOSTILE],
+                "panels": [
+                    {
+                        **dict.fromkeys(("title", "x"), HOSTILE),
+                        "series": [{"label": HOSTILE, "mean": [1]}],
+                        "marks": [{"label": HOSTILE, "at": 1}],
+                    }
+                ],
+            },
         ],
     )
     strange = tmp_path / "<img src=x onerror=alert(3)>" / "a"
@@ -111,6 +124,7 @@ def test_policy_allows_our_style_our_script_and_nothing_from_the_network(tmp_pat
         ],
         [{"kind": "heat-maps", "frames": ["a"], "panels": [{"title": "", "mean": [[]]}]}],
         [{"kind": "claims", "title": "", "note": "", "claims": [{"id": 3}]}],
+        [{"kind": "dots", "title": "", "rows": [], "panels": []}],
     ],
 )
 def test_views_that_cannot_be_shown_do_not_hide_the_run(views, tmp_path):

@@ -24,7 +24,7 @@ from featavg.plot.views import Claims, View, plain
 LARGEST_PAGE = 10_000_000
 """A page has at most so many bytes; figures that do not fit are linked to."""
 
-_SCRIPTS = ("tools.js", "heatmaps.js", "curves.js", "page.js")
+_SCRIPTS = ("tools.js", "heatmaps.js", "curves.js", "dots.js", "page.js")
 _FILES = (
     *("figure.svg", "figure.png", "results.csv"),
     *("scalars.csv", "summary.json", "parameters.json"),

@@ -2,7 +2,7 @@
 const views = JSON.parse(document.getElementById("views").textContent);
 for (const container of document.querySelectorAll("[data-view]")) {
   const view = views[Number(container.dataset.view)];
-  ({ "heat-maps": drawHeatMaps, curves: drawCurves })[view.kind](container, view);
+  ({ "heat-maps": drawHeatMaps, curves: drawCurves, dots: drawDots })[view.kind](container, view);
 }
 
 const theme = document.getElementById("theme");
