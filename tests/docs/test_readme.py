@@ -7,6 +7,7 @@ import re
 from featavg.apps.cli.experiments import parse_flags
 from featavg.apps.cli.main import build_parser, main
 from featavg.experiments import EXPERIMENTS
+from featavg.theory import LEDGER
 from support import ROOT
 from support.documents import blocks, execute
 
@@ -51,6 +52,10 @@ def _is_small(arguments):
         experiment = EXPERIMENTS[arguments[1]]
         return experiment.data is None and not experiment.has_own_axes
     return arguments[0] in ("list", "theory")
+
+
+def test_the_readme_says_how_many_claims_there_are():
+    assert f"statement of the paper, {len(LEDGER)} of them" in " ".join(README.split())
 
 
 def test_local_links_of_the_readme_lead_somewhere():

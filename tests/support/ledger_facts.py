@@ -19,10 +19,14 @@ def measured_by_loops(small):
     mu, c = train.centers, train.cluster
     xi = train.x - mu[c]
     coarse_net, fine_net = small.coarse.run.initial_net, small.fine.run.initial_net
+    start = coarse_net.weights, coarse_net.biases
     sides = {}
     for name, times in (
-        ("b", literal.binary(train.x, train.y, coarse_net.weights, coarse_net.biases, ETA, STEPS)),
-        ("c", literal.multiclass(train.x, c, fine_net.weights, H, ETA, STEPS)),
+        (
+            "b",
+            literal.binary(train.x, train.y, *start, ETA, STEPS + 1),
+        ),
+        ("c", literal.multiclass(train.x, c, fine_net.weights, H, ETA, STEPS + 1)),
     ):
         times = list(times)
         for s in times:
@@ -47,6 +51,7 @@ def measured_by_loops(small):
         sides[name] = SimpleNamespace(
             all=[times[t] for t in (0, *RECORD)],
             later=[times[t] for t in RECORD],
+            steps=[times[t + 1] for t in RECORD],
             own=own,
             other=other,
             own_pairs=[(r, j) for r, j in pairs if speaks[r][j]],

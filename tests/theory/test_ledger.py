@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import featavg as fa
 from featavg.experiments import theorem
 from featavg.theory import LEDGER, Evidence, ProofQuantities
 from featavg.theory.claim import NOT_STATED
+from featavg.theory.pairs import pulls_by_margins, pulls_by_margins_of_classes
 from support.ledger_facts import BIAS, ETA, RECORD, STEPS, WEIGHT, D, H, K, M, N, measured_by_loops
 from support.ledger_oracles import oracles, smallest_fooling_radius
 
@@ -164,6 +167,13 @@ def leaning_centers(e):
     return with_run(e, "coarse", sample=sample)
 
 
+def louder_noise(e):
+    law = e.train.law
+    far = e.train.x[:1] + law.noise * 2 * np.log(e.d) / np.sqrt(e.d) * e.train.centers[:1]
+    sample = replace(e.train, x=np.concatenate([far, e.train.x[1:]]))
+    return with_run(e, "coarse", sample=sample)
+
+
 WRONG = [
     (scaled_neuron, "theorem-4.5.2"),
     (scaled_neuron, "theorem-4.6"),
@@ -188,6 +198,7 @@ WRONG = [
     (lambda e: larger_start(e, "fine"), "proposition-c.1"),
     (lambda e: larger_start(e, "fine"), "lemma-c.4"),
     (swapped_labels, "theorem-4.5.1"),
+    (louder_noise, "lemma-a.8"),
     (swapped_labels, "theorem-d.1"),
     (leaning_centers, "assumption-3.2"),
     (leaning_centers, "proposition-a.6.4"),
@@ -198,6 +209,52 @@ WRONG = [
 def test_a_wrong_network_is_noticed(wrong, name, regime):
     assert LEDGER[name].measure(regime).verdict == "holds"
     assert LEDGER[name].measure(wrong(regime)).verdict == "violated"
+
+
+def test_theorem_d2_is_not_stated_where_no_biases_are_accurate(regime):
+    assert LEDGER["theorem-d.2"].measure(regime).verdict == "holds"
+    assert LEDGER["theorem-d.2"].measure(swapped_labels(regime)).verdict == NOT_STATED
+
+
+def test_equations_without_activations_fail_exactly_where_own_neurons_are_off(regime):
+    on, of = LEDGER["lemma-b.7.7"].measure(regime), LEDGER["lemma-b.9"].measure(regime)
+    assert on.verdict == of.verdict == "violated"
+    assert of.note == on.note  # at as many of the recorded times
+
+
+def pulls(margins, others=0.0):
+    """Return the margins and log-pulls at one time, for 2 classes or against log-outputs."""
+    q = np.array([margins])
+    return SimpleNamespace(margin=q, log_pull=-np.logaddexp(0, q - others))
+
+
+def test_the_widest_gap_does_not_hide_the_pair_that_fails():
+    # the lower side of Lemma B.6 needs q_i + q_j >= 0, which (-1, 5) has and (-1, -0.5) has not
+    found = pulls_by_margins(None, pulls([5.0, -0.5, -1.0]))
+    assert found.verdict == "violated"
+    ratio = (1 + np.exp(-0.5)) / (1 + np.exp(-1.0))
+    assert found.slack == pytest.approx(ratio / np.exp(0.25), rel=1e-8)
+    assert "at 1 of 1 times" in found.note
+    assert pulls_by_margins(None, pulls([5.0, -0.5, 0.6])).verdict == "holds"
+
+
+def test_of_k_classes_too_any_pair_can_fail():
+    # the pair with the widest gap (0, 3) holds, and (0.1, 0.2) has other classes that answer
+    e = SimpleNamespace(epsilon=0.01, k=3)
+    others = np.log(2.0) + np.array([0.0, 0.0, 0.5, 0.0])
+    q = np.array([[0.0, 3.0, 0.1, 0.2]])
+    quantities = SimpleNamespace(
+        margin=np.vstack([q, q]), log_pull=np.vstack([-np.logaddexp(0, q - others)] * 2)
+    )
+    found = pulls_by_margins_of_classes(e, quantities)
+    pull = np.exp(quantities.log_pull[0])
+    slacks = []
+    for i, j in itertools.permutations(range(4), 2):
+        if q[0, i] >= q[0, j]:
+            grown, ratio = np.exp(q[0, i] - q[0, j]), pull[j] / pull[i]
+            slacks += [grown * 1.02 / ratio, ratio * 1.02 * 3 / (grown + 2)]
+    assert found.slack == pytest.approx(min(slacks), rel=1e-12)
+    assert found.verdict == "violated"
 
 
 @pytest.mark.parametrize("name", ["lemma-5.5", "lemma-b.7.7", "lemma-b.1", "lemma-c.5"])

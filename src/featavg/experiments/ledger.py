@@ -89,6 +89,7 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     distance, error, right = (of[f"theorem-4.5.{item}"] for item in "213")
     return stacked([asdict(finding) for finding in findings]) | {
         "verdict": codes,
+        "claims": len(claims),
         "holding": int((codes == _CODES[HOLDS]).sum()),
         "violated": int((codes == _CODES[VIOLATED]).sum()),
         "not_stated": int((codes == _CODES[NOT_STATED]).sum()),

@@ -5,10 +5,13 @@ Each takes the evidence and the quantities of one of its networks.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg.arrays import FloatArray
+from featavg.plot.views import HOLDS
 from featavg.theory.claim import Finding, at_least, at_most, both
 from featavg.theory.evidence import Evidence, ProofQuantities
 from featavg.training.descent import descend
@@ -33,33 +36,6 @@ def gaps_within_clusters(quantities: ProofQuantities, values: FloatArray) -> Flo
     """Return the largest difference of two points of each cluster, shape (times, clusters)."""
     cluster = quantities.sample.cluster
     return np.stack([gaps(values[:, cluster == j]) for j in np.unique(cluster)], axis=1)
-
-
-def _extreme_pair(quantities: ProofQuantities) -> tuple[FloatArray, FloatArray]:
-    """Return the largest gap of two margins at each time, and the log-ratio of their pulls."""
-    q, pull = quantities.margin[1:], quantities.log_pull[1:]
-    rows, high, low = np.arange(len(q)), q.argmax(axis=1), q.argmin(axis=1)
-    return q[rows, high] - q[rows, low], pull[rows, low] - pull[rows, high]
-
-
-def pulls_by_margins(_: Evidence, quantities: ProofQuantities) -> Finding:
-    """Check that exp(gap/2) <= ratio of two pulls <= exp(gap), for the gap of their margins."""
-    gap, ratio = _extreme_pair(quantities)
-    note = "the lower side needs margins whose sum is not negative"
-    return both(
-        at_most(np.exp(ratio), np.exp(gap + 1e-9)),
-        at_least(np.exp(ratio), np.exp(gap / 2 - 1e-9), note),
-    )
-
-
-def pulls_by_margins_of_classes(e: Evidence, quantities: ProofQuantities) -> Finding:
-    """Check the same for k classes, with other functions of the gap."""
-    gap, log_ratio = _extreme_pair(quantities)
-    ratio, room = np.exp(log_ratio), 1 + 2 * e.epsilon
-    return both(
-        at_most(ratio, np.exp(gap) * room),
-        at_least(ratio, (np.exp(gap) + e.k - 1) / e.k / room),
-    )
 
 
 def in_window(quantities: ProofQuantities, start: float, k: int) -> Finding:
@@ -109,24 +85,41 @@ def decomposition(e: Evidence, quantities: ProofQuantities) -> Finding:
 
 def updates(e: Evidence, quantities: ProofQuantities) -> Finding:
     """Compare one step of gradient descent from some recorded times with the update equations."""
-    sample, law = quantities.sample, quantities.sample.law
     last = len(quantities.run.log_steps) - 1
-    findings = []
-    for t in sorted({0, (last + 1) // 2, last}):
-        net, Z = quantities.run.net_at(t), quantities.preactivations[t]
-        step = descend(net, sample, learning_rate=e.eta, steps=1, record=2)
-        loss = net.default_loss
-        residuals = loss.residuals(net.outputs_at(Z), loss.targets(net.output_count, sample))
-        change = e.eta / e.n * (net.second_layer.T @ residuals) * net.hidden_slopes(Z)
-        feature = change @ quantities.members * law.signal * e.d
-        noise = change * law.noise * quantities.squared_noise_norms
-        for expected, found in (
-            (feature, step.feature_coefficients[-1]),
-            (noise, step.noise_coefficients[-1]),
-        ):
-            off = np.abs(expected - found).max() / _largest(found)
-            findings.append(at_most(off, 100 * e.rounding))
-    return both(*findings)
+    times = sorted({0, (last + 1) // 2, last})
+    return both(*(_compared_step(e, quantities, t) for t in times))
+
+
+def updates_without_activations(e: Evidence, quantities: ProofQuantities) -> Finding:
+    """Compare the steps of own coefficients with the equations in which all neurons are on."""
+    times = range(1, len(quantities.run.log_steps))
+    findings = [_compared_step(e, quantities, t, all_on=True) for t in times]
+    holding = sum(finding.verdict == HOLDS for finding in findings)
+    return replace(both(*findings), note=f"{holding} of {len(findings)} times")
+
+
+def _compared_step(
+    e: Evidence, quantities: ProofQuantities, t: int, *, all_on: bool = False
+) -> Finding:
+    """Compare one step from a recorded time with the equations, relative to the largest change.
+
+    With `all_on`, only own coefficients, with equations that take their neurons to be on.
+    """
+    sample, law = quantities.sample, quantities.sample.law
+    net, Z = quantities.run.net_at(t), quantities.preactivations[t]
+    step = descend(net, sample, learning_rate=e.eta, steps=1, record=2)
+    loss = net.default_loss
+    residuals = loss.residuals(net.outputs_at(Z), loss.targets(net.output_count, sample))
+    slopes = np.ones_like(Z) if all_on else net.hidden_slopes(Z)
+    change = e.eta / e.n * (net.second_layer.T @ residuals) * slopes
+    off_feature = change @ quantities.members * law.signal * e.d - step.feature_coefficients[-1]
+    off_noise = change * law.noise * quantities.squared_noise_norms - step.noise_coefficients[-1]
+    if all_on:
+        off_feature = off_feature[quantities.own_centers]
+        off_noise = off_noise[quantities.own_points]
+    feature, noise = _largest(step.feature_coefficients[-1]), _largest(step.noise_coefficients[-1])
+    off = np.abs(off_feature).max() / feature, np.abs(off_noise).max() / noise
+    return at_most(off, 100 * e.rounding)
 
 
 def balance_of_coefficients(e: Evidence, quantities: ProofQuantities) -> Finding:
@@ -230,7 +223,13 @@ def distance_to_centers(e: Evidence, quantities: ProofQuantities) -> Finding:
     mean = float(quantities.own_feature[-1].mean())
     target = mean / e.d * (quantities.own_centers @ quantities.sample.centers.astype(np.float64))
     rest = np.linalg.norm(quantities.weights[-1] - target, axis=1) * np.sqrt(e.d)
-    return at_most(rest, SMALL * max(mean, 0.0), f"λ = {mean:.3g}")
+    return at_most(rest, SMALL * max(mean, 0.0), f"λ = {mean:.3g}; {_absolutely(rest)}")
+
+
+def _absolutely(distance: ArrayLike) -> str:
+    """Say whether a distance that is read as a share of λ or of f is small in itself, too."""
+    holds = at_most(distance, SMALL).verdict == HOLDS
+    return f"the absolute reading, at most {SMALL:g}, {'holds too' if holds else 'fails'}"
 
 
 def distance_to_averaging(e: Evidence, quantities: ProofQuantities) -> Finding:
@@ -243,4 +242,6 @@ def distance_to_averaging(e: Evidence, quantities: ProofQuantities) -> Finding:
     C = float((net.weights * sums).sum() / np.square(sums).sum())
     rest = np.linalg.norm(net.weights - C * sums, axis=1) * np.sqrt(e.d) + np.abs(net.biases)
     size = C * np.sqrt(e.d) * float(np.linalg.norm(sums, axis=1).max())
-    return at_most(rest.sum() / e.m, SMALL * max(size, 0.0), "an upper bound of the distance")
+    bound = rest.sum() / e.m
+    note = f"an upper bound of the distance; {_absolutely(bound)}"
+    return at_most(bound, SMALL * max(size, 0.0), note)

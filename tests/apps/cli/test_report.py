@@ -25,7 +25,9 @@ def test_a_folder_without_runs_is_refused_in_one_sentence(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_reproduce_ends_with_a_report(tmp_path, monkeypatch, capsys):
-    alone = {n: replace(e, series="figures" if n == "figure1" else None) for n, e in EXPERIMENTS.items()}
+    alone = {
+        n: replace(e, series="figures" if n == "figure1" else None) for n, e in EXPERIMENTS.items()
+    }
     monkeypatch.setattr("featavg.apps.cli.experiments.EXPERIMENTS", alone)
     assert main(["reproduce", "--quick", "--seeds", "1", "--out", str(tmp_path)]) == 0
     assert f"report: {tmp_path / 'report.html'}" in capsys.readouterr().out
