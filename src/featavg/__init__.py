@@ -45,9 +45,11 @@ from featavg.networks.loss import (
 )
 from featavg.networks.multiclass import MultiClassNet
 from featavg.networks.shallow import ShallowNet
+from featavg.networks.supplied_labels import SuppliedLabels
 from featavg.networks.weighted_loss import Weighted
 from featavg.robustness import (
     L2,
+    AdversarialTraining,
     AttackResult,
     LInf,
     Norm,
@@ -75,6 +77,7 @@ from featavg.training.rule import (
     WeightDecay,
 )
 from featavg.training.trajectory import Trajectory
+from featavg.training.wrapped_rule import LearningRates
 
 if TYPE_CHECKING:
     from featavg.auditing.audit import audit
@@ -106,6 +109,7 @@ __all__ = [
     "SGD",
     "Activation",
     "Adam",
+    "AdversarialTraining",
     "AnisotropicClusters",
     "AttackResult",
     "AveragingClassifier",
@@ -123,6 +127,7 @@ __all__ = [
     "LInf",
     "Law",
     "LeakyReLU",
+    "LearningRates",
     "Logistic",
     "Loss",
     "MarginHistory",
@@ -143,6 +148,7 @@ __all__ = [
     "SignDescent",
     "Softplus",
     "Square",
+    "SuppliedLabels",
     "Trajectory",
     "WeightDecay",
     "Weighted",

@@ -1,5 +1,6 @@
 """How far a point can be moved before the decision changes."""
 
+from featavg.robustness.adversarial_training import AdversarialTraining
 from featavg.robustness.attacks import AttackResult, averaged_direction, direction_attack, pgd
 from featavg.robustness.certify import exact_radii
 from featavg.robustness.curve import RobustCurve, half_radius, robust_curve, worst
@@ -9,6 +10,7 @@ from featavg.robustness.radii import Radii
 
 __all__ = [
     "L2",
+    "AdversarialTraining",
     "AttackResult",
     "LInf",
     "Norm",

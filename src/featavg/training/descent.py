@@ -14,7 +14,8 @@ from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.loss import Loss
 from featavg.progress import counted
-from featavg.training.rule import GradientDescent, Rule, check_rule
+from featavg.training.rule import GradientDescent, Parameters, Rule, TrainingStep
+from featavg.training.rule_check import check_rule
 from featavg.training.state import ALL_POINTS, Batch, TrainingState, check_pair, new_state
 from featavg.training.trajectory import Recorder, Trajectory, recorded_steps
 
@@ -152,19 +153,38 @@ def descent_steps(
         yield outputs
         if step == steps:
             return
-        batch = next(batches)
         with np.errstate(over="ignore", invalid="ignore"):
-            wanted = targets[..., batch]
-            gradients = state.gradients(loss.residuals(outputs[:, batch], wanted), batch)
-            ahead = rule.lookahead(gradients)
-            if ahead is not None:
-                there = state.moved(ahead)
-                residuals = loss.residuals(there.outputs()[:, batch], wanted)
-                gradients = there.gradients(residuals, batch)
+            gradients = _gradients(state, rule, loss, targets, outputs, next(batches), step)
             updates, rule_state = rule.update(
                 gradients, rule_state, state.parameters, learning_rate
             )
             state.apply(updates)
+
+
+def _gradients(
+    state: TrainingState,
+    rule: Rule,
+    loss: Loss,
+    targets: Any,
+    outputs: FloatArray,
+    batch: Batch,
+    step: int,
+) -> Parameters:
+    """Return the gradients of a batch, at the points and the weights that the rule asks for."""
+    wanted, seen = targets[..., batch], outputs[:, batch]
+    if rule.moves_points:
+        net, sample = state.snapshot().rebuild(state.net, state.sample), state.sample
+        x, y, Z = sample.x[batch], sample.y[batch], state.Z[:, batch]
+        points = rule.perturbed_points(TrainingStep(step, net, x, Z, y, loss, wanted))
+        state, batch = state.at_points(points.astype(x.dtype, copy=False)), ALL_POINTS
+        seen = state.outputs()
+    gradients = state.gradients(loss.residuals(seen, wanted), batch)
+    ahead = rule.lookahead(gradients)
+    if ahead is not None:
+        there = state.moved(ahead)
+        residuals = loss.residuals(there.outputs()[:, batch], wanted)
+        gradients = there.gradients(residuals, batch)
+    return gradients
 
 
 def _batches(size: int | None, points: int, rng: Any) -> Iterator[Batch]:

@@ -10,13 +10,46 @@ from typing import Any
 import numpy as np
 
 from featavg import checks
-from featavg.arrays import FloatArray
+from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
+from featavg.networks.base import TwoLayerNet
+from featavg.networks.loss import Loss
 
 Parameters = Mapping[str, FloatArray]
 """Arrays by name: "weights", and "biases" and "second_layer" where they are trained."""
 
 _Arrays = dict[str, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingStep:
+    """What a rule may look at before the gradients of a step are taken.
+
+    Attributes
+    ----------
+    step : int
+        How many steps were taken before.
+    net : BinaryNet or MultiClassNet
+        The network as it is.
+    x : array of shape (points, coordinates)
+        The points of the step: those of the batch.
+    Z : array of shape (neurons, points)
+        Their pre-activations.
+    y : array of shape (points,)
+        Their sides, in {-1, +1}.
+    loss : Loss
+        The loss that is minimised.
+    targets : array or object
+        What the loss compares the outputs with.
+    """
+
+    step: int
+    net: TwoLayerNet
+    x: FloatArray
+    Z: FloatArray
+    y: IntArray
+    loss: Loss
+    targets: Any
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -39,21 +72,25 @@ class Rule(ABC):
         factors. Such a rule adds multiples of the points to the weights, so it is computed on the
         coefficients of Lemma 5.1, which are exact. Checked before training.
     rotation_equivariant : bool
-        Whether rotated gradients and weights give rotated updates, so that training in coordinates
-        of the span is training in all dimensions. A linear rule is. Checked before such training.
+        Whether rotated points, gradients and weights give rotated updates, so that training in
+        coordinates of the span is training in all dimensions: what commutes with all rotations
+        stays in the span. A linear rule does. Checked before such training.
+    moves_points : bool
+        Whether gradients are taken at other points than those of the sample, `perturbed_points`.
     """
 
     batch: int | None = None
 
     linear = False
     rotation_equivariant = False
+    moves_points = False
 
     def __post_init__(self) -> None:
         if self.batch is not None:
             checks.count("batch", self.batch)
 
     def __repr__(self) -> str:
-        changed = [f for f in fields(self) if getattr(self, f.name) != f.default]
+        changed = [f for f in fields(self) if f.init and getattr(self, f.name) != f.default]
         given = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in changed)
         return f"{type(self).__name__}({given})"
 
@@ -73,6 +110,10 @@ class Rule(ABC):
     def lookahead(self, gradients: Parameters) -> Parameters | None:
         """Return the displacement at which the gradient is taken instead; None for none."""
         return None
+
+    def perturbed_points(self, step: TrainingStep) -> FloatArray:
+        """Return the points at which gradients are taken, where the rule has `moves_points`."""
+        return step.x
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -261,48 +302,6 @@ class SAM(GradientDescent):
         """Return the radius times the normalised gradient, over all parameters."""
         norm = np.sqrt(sum(float(np.square(g, dtype=np.float64).sum()) for g in gradients.values()))
         return {name: g * (self.radius / (norm + 1e-12)) for name, g in gradients.items()}
-
-
-def check_rule(rule: Rule, *, in_span: bool) -> Rule:
-    """Return a rule whose promises hold on small random arrays; refuse another.
-
-    A linear rule must commute with any matrix from the right, which is how coefficients become
-    weights; a rule in span coordinates with any rotation.
-    """
-    if not isinstance(rule, Rule):
-        raise InputError(f"rule must be a Rule, such as GradientDescent(); got {rule!r}.")
-    if rule.linear and type(rule).lookahead is not Rule.lookahead:
-        raise InputError(f"a rule with a lookahead must not be declared linear; got {rule!r}.")
-    rng = np.random.default_rng(0)
-    if rule.linear and not _commutes(rule, rng.standard_normal((4, 6))):
-        raise InputError(
-            "a rule that is declared linear must be linear in gradients and parameters, because it "
-            f"is computed on coefficients; got {rule!r}."
-        )
-    if in_span and not rule.linear:
-        rotation = np.linalg.qr(rng.standard_normal((4, 4)))[0]
-        if not rule.rotation_equivariant or not _commutes(rule, rotation):
-            raise InputError(
-                "span coordinates need a rule that commutes with rotations, because they leave the "
-                f"orientation open; got {rule!r}, so draw the sample with coordinates='ambient'."
-            )
-    return rule
-
-
-def _commutes(rule: Rule, matrix: FloatArray) -> bool:
-    """Return whether some steps on weights W, and on W times a matrix, differ by the matrix."""
-    rng = np.random.default_rng(1)
-    weights = [rng.standard_normal((3, len(matrix))), rng.standard_normal(3)]
-    moved = [weights[0] @ matrix, weights[1].copy()]
-    states = [rule.init({"weights": w, "biases": b}) for w, b in (weights, moved)]
-    for _ in range(3):
-        g, b = rng.standard_normal((3, len(matrix))), rng.standard_normal(3)
-        for i, (now, gradient) in enumerate(((weights, g), (moved, g @ matrix))):
-            parameters = {"weights": now[0], "biases": now[1]}
-            gradients = {"weights": gradient, "biases": b}
-            updates, states[i] = rule.update(gradients, states[i], parameters, 0.1)
-            now[0], now[1] = now[0] + updates["weights"], now[1] + updates["biases"]
-    return bool(np.allclose(weights[0] @ matrix, moved[0], rtol=1e-8, atol=1e-10))
 
 
 def _below_one(name: str, value: float) -> None:

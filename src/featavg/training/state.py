@@ -163,6 +163,13 @@ class TrainingState(ABC):
         other.apply(step)
         return other
 
+    def at_points(self, x: FloatArray) -> TrainingState:
+        """Return the state that sees other points, and leave this one as it is."""
+        raise InputError(
+            "gradients at other points need a state of the weights themselves, because "
+            f"coefficients belong to the training points; got {len(x)} others."
+        )
+
     def _divisors(self) -> FloatArray | None:
         """Return the norms to divide by, as a column, where neurons are normalized."""
         if not self.net.activation.normalized:
@@ -264,6 +271,7 @@ class WeightState(TrainingState):
         super().__init__(net, sample)
         weights: FloatArray = net.weights.astype(sample.x.dtype)
         self.parameters = {"weights": weights, **self.parameters}
+        self._points = sample.x
 
     @property
     def squared_norms(self) -> FloatArray:
@@ -271,14 +279,24 @@ class WeightState(TrainingState):
         return np.square(self.parameters["weights"]).sum(axis=1)
 
     def _weight_gradient(self, signal: FloatArray, batch: Batch) -> FloatArray:
-        return (signal / -signal.shape[1]) @ self.sample.x[batch]
+        return (signal / -signal.shape[1]) @ self._points[batch]
 
     def apply(self, updates: Parameters) -> None:
         """Add to the parameters, and compute the pre-activations anew."""
         self.parameters["weights"] = self.parameters["weights"] + updates["weights"]
         self._apply_to_others(updates)
+        self._see_points()
+
+    def at_points(self, x: FloatArray) -> WeightState:
+        """Return the state that sees other points, and leave this one as it is."""
+        other = copy(self)
+        other._points = x
+        other._see_points()
+        return other
+
+    def _see_points(self) -> None:
         # the tall matrix first: BLAS is faster so
-        products = (self.sample.x @ self.parameters["weights"].T).T
+        products = (self._points @ self.parameters["weights"].T).T
         self.Z = products + self.biases[:, None].astype(products.dtype)
 
     @property
