@@ -54,6 +54,70 @@ def test_the_orientation_of_the_centres_is_random(rng):
     assert stats.kstest(first[:, 3] ** 2 / 8, stats.beta(0.5, 3.5).cdf).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("orientation", ["axes", "signs"])
+@pytest.mark.parametrize("norms", [None, [1.0, 2.0, 0.5, 1.0, 3.0]])
+def test_centres_of_a_chosen_orientation_are_orthogonal(orientation, norms, rng):
+    law = fa.MultiCluster(5, 24, orientation=orientation, norms=norms)
+    train = law.sample(30, rng=rng)
+    sizes = np.array(norms or [1.0] * 5)
+    np.testing.assert_allclose(train.centers @ train.centers.T, np.diag(24 * sizes**2), atol=1e-12)
+    if orientation == "axes":
+        expected = np.zeros((5, 24))
+        expected[range(5), range(5)] = sizes * np.sqrt(24)
+        np.testing.assert_allclose(train.centers, expected, rtol=1e-12)
+    else:
+        np.testing.assert_allclose(np.abs(train.centers), sizes[:, None] * np.ones(24), rtol=1e-12)
+    np.testing.assert_array_equal(train.fresh(3, rng=rng).centers, train.centers)
+    assert law.follows_definition == (norms is None)
+
+
+def test_signs_of_a_coordinate_are_fair_and_independent(rng):
+    law = fa.MultiCluster(3, 4096, orientation="signs")
+    signs = law.sample(1, rng=rng).centers > 0
+    patterns = np.bincount(signs.T @ [1, 2, 4], minlength=8)
+    assert (patterns > 0).all()
+    # blocks of four coordinates are drawn independently of each other: 1024 of them
+    first = np.bincount(signs[:, ::4].T @ [1, 2, 4], minlength=8)
+    assert stats.chisquare(first).pvalue > 1e-3
+    again = law.sample(1, rng=rng).centers
+    assert (again > 0).tolist() != signs.tolist()
+
+
+def test_a_chosen_orientation_is_refused_where_it_does_not_exist(rng):
+    with pytest.raises(fa.InputError, match="dim must be a multiple of 16 .* got dim=3000"):
+        fa.MultiCluster(10, 3000, orientation="signs")
+    fa.MultiCluster(8, 3000, orientation="signs")
+    with pytest.raises(fa.InputError, match="orientation must be one of"):
+        fa.MultiCluster(10, 3000, orientation="up")
+    with pytest.raises(fa.InputError, match="cosine must be 0 with a chosen orientation"):
+        fa.MultiCluster(4, 100, orientation="axes", cosine=0.5)
+    law = fa.MultiCluster(4, 1000, orientation="axes")
+    assert not law.rotation_invariant
+    with pytest.raises(fa.InputError, match="got MultiCluster with orientation='axes', so use"):
+        law.sample(10, rng=rng, coordinates="span")
+    assert law.sample(10, rng=rng).frame is None
+
+
+@pytest.mark.parametrize(
+    ("orientation", "factor"),
+    [
+        ("random", np.sqrt(2 / np.pi)),  # of a Gaussian vector and its signs
+        ("axes", 1.0),  # three coordinates of the same size
+        ("signs", np.sqrt(3 / 4)),  # a sum of three fair signs, mean size 3/2 and mean square 3
+    ],
+)
+def test_sign_descent_depends_on_the_orientation_and_gradient_descent_does_not(
+    orientation, factor, rng
+):
+    law = fa.MultiCluster(3, 8192, noise=0.0, balanced=True, orientation=orientation)
+    train = law.sample(3, rng=rng)
+    net = fa.BinaryNet(np.zeros((2, 8192)), train_biases=False)
+    for rule, expected in ((fa.GradientDescent(), 1.0), (fa.SignDescent(), factor)):
+        step = fa.descend(net, train, learning_rate=1e-4, steps=1, rule=rule).net
+        cosines = fa.alignment(step, train.centers)[:, 0]
+        np.testing.assert_allclose(cosines, law.signs * expected / np.sqrt(3), rtol=0.05)
+
+
 def test_partition_forms_are_one_law():
     assert fa.MultiCluster(4, 10, positive=2) == fa.MultiCluster(4, 10, positive=[1, 0])
     assert fa.MultiCluster(4, 10) == fa.MultiCluster(4, 10, positive=2)

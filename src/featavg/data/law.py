@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray, frozen
+from featavg.data.orientation import orthonormal_rows
 from featavg.data.span import RESERVE, SpanFrame, normal
 from featavg.errors import InputError
 
@@ -39,6 +40,8 @@ class Law(ABC):
         :math:`\alpha` and :math:`\sigma`.
     positive : int or sequence of int, optional
         How many clusters are positive (the first ones), or which; the first half by default.
+    orientation : {"random", "axes", "signs"}
+        How the frame of the centres lies; see `MultiCluster`.
     """
 
     clusters: int
@@ -46,6 +49,7 @@ class Law(ABC):
     signal: float
     noise: float
     positive: int | Sequence[int] | None = None
+    orientation: str = "random"
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -79,11 +83,13 @@ class Law(ABC):
     def rotation_invariant(self) -> bool:
         """Whether every rotated frame is as likely, so that span coordinates are exact in law.
 
-        True unless a subclass draws its own noise, which may then not be N(0, I), or its own
-        centres, which may then have a preferred orientation.
+        True unless the orientation of the centres is a chosen one, or a subclass draws its own
+        noise, which may then not be N(0, I), or its own centres, which may then have a preferred
+        orientation.
         """
         own = type(self)
-        return own.draw_noise is Law.draw_noise and own.draw_centers is Law.draw_centers
+        usual = own.draw_noise is Law.draw_noise and own.draw_centers is Law.draw_centers
+        return usual and self.orientation == "random"
 
     # --- what a law draws
 
@@ -92,11 +98,11 @@ class Law(ABC):
         r"""Return the centres divided by :math:`\sqrt d`, in as few coordinates as they span."""
 
     def draw_centers(self, rng: np.random.Generator) -> FloatArray:
-        """Draw the centres in a uniformly random frame, shape (clusters, dim)."""
+        """Draw the centres in a frame of the law's orientation, shape (clusters, dim)."""
         directions = self.center_directions()
         checks.memory(f"{self.clusters} centres of dim={self.dim}", self.clusters * self.dim * 8)
-        axes = np.linalg.qr(rng.standard_normal((self.dim, directions.shape[1])))[0].T
-        return np.sqrt(self.dim) * (directions @ axes)
+        frame = orthonormal_rows(self.orientation, directions.shape[1], self.dim, rng)
+        return np.sqrt(self.dim) * (directions @ frame)
 
     def draw_clusters(self, size: int, rng: np.random.Generator) -> IntArray:
         """Draw the cluster of each of `size` points: uniformly."""
@@ -121,8 +127,8 @@ class Law(ABC):
     ) -> Sample:
         """Draw centres and `size` points.
 
-        Paper: Definition 3.1. The centres are a uniformly random frame, so no coordinate axis is
-        special; the paper leaves their orientation open.
+        Paper: Definition 3.1. By default the centres are a uniformly random frame, so no coordinate
+        axis is special; the paper leaves their orientation open.
 
         Parameters
         ----------
@@ -170,9 +176,11 @@ class Law(ABC):
         if coordinates == "ambient" or (coordinates == "auto" and not self.rotation_invariant):
             return None
         if not self.rotation_invariant:
+            chosen = f" with orientation={self.orientation!r}" * (self.orientation != "random")
             raise InputError(
                 "span coordinates need a law that is rotation invariant, because they leave the "
-                f"orientation open; got {type(self).__name__}, so use coordinates='ambient'."
+                f"orientation open; got {type(self).__name__}{chosen}, so use "
+                "coordinates='ambient'."
             )
         frame = SpanFrame(self.dim, self.center_directions().shape[1], size, reserve)
         fits = frame.coordinates < self.dim

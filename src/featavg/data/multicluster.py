@@ -11,6 +11,7 @@ import numpy as np
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray
 from featavg.data.law import Law
+from featavg.data.orientation import check_orientation
 from featavg.data.span import normal
 from featavg.errors import InputError
 
@@ -20,7 +21,7 @@ class MultiCluster(Law):
     r"""The multi-cluster data law.
 
     Paper: Definition 3.1, Assumptions 3.2 and 3.3; Appendix E.1 for `signal`, `noise`, `cosine`;
-    `probabilities`, `norms` and `balanced` are extensions.
+    `probabilities`, `norms`, `balanced` and `orientation` are extensions.
 
     A point is drawn as :math:`x = \alpha \mu_j + \sigma \xi` with :math:`j` uniform over the
     :math:`k` clusters, :math:`\xi \sim N(0, I_d)` and :math:`\|\mu_j\| = \sqrt d`. Its label is
@@ -49,6 +50,12 @@ class MultiCluster(Law):
     balanced : bool
         Whether the clusters of a sample have exactly their share of the points (up to rounding),
         instead of each point drawing its cluster.
+    orientation : {"random", "axes", "signs"}
+        How the centres lie: in a uniformly random frame (the default), along the first coordinate
+        axes, or so that all of their coordinates are ±1 (times their norm), which needs a `dim`
+        that is a multiple of a power of two not below `clusters`. The paper leaves it open, and
+        gradient descent does not depend on it; `Adam` and `SignDescent` do. Both choices are for
+        orthogonal centres, and are sampled in ambient coordinates only.
 
     Examples
     --------
@@ -58,6 +65,10 @@ class MultiCluster(Law):
     >>> rare = MultiCluster(clusters=4, dim=100, probabilities=[3, 3, 3, 1], balanced=True)
     >>> np.bincount(rare.sample(50, rng=np.random.default_rng(0)).cluster)
     array([15, 15, 15,  5])
+    >>> signs = MultiCluster(clusters=2, dim=4, orientation="signs")
+    >>> np.abs(signs.sample(1, rng=np.random.default_rng(0)).centers)
+    array([[1., 1., 1., 1.],
+           [1., 1., 1., 1.]])
     >>> MultiCluster(clusters=20, dim=10)
     Traceback (most recent call last):
         ...
@@ -74,6 +85,7 @@ class MultiCluster(Law):
     probabilities: Sequence[float] | None = None
     norms: Sequence[float] | None = None
     balanced: bool = False
+    orientation: str = "random"
 
     def __post_init__(self) -> None:
         clusters = checks.count("clusters", self.clusters, minimum=2)
@@ -94,6 +106,12 @@ class MultiCluster(Law):
                 f"got clusters={clusters}, dim={dim}."
             )
         checks.flag("balanced", self.balanced)
+        orientation = check_orientation(self.orientation, rank=rank, dim=dim)
+        if orientation != "random" and cosine != 0:
+            raise InputError(
+                "cosine must be 0 with a chosen orientation, because only orthogonal centres lie "
+                f"along axes; got cosine={cosine:g}, orientation={orientation!r}."
+            )
         normalised = {
             "clusters": clusters,
             "dim": dim,
@@ -140,7 +158,7 @@ class AnisotropicClusters(MultiCluster):
     ----------
     spread : sequence of float
         :math:`s`, one factor for each of the `dim` coordinates.
-    clusters, dim, positive, signal, noise, cosine, probabilities, norms, balanced
+    clusters, dim, positive, signal, noise, cosine, probabilities, norms, balanced, orientation
         As in `MultiCluster`.
 
     Examples
