@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from featavg.plot.style import new_figure, rendered, style
+from featavg.drawing.style import new_figure, rendered, style
 
 Array = np.ndarray[Any, Any]
 Row = dict[str, Any]

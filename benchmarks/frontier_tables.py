@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from estimator_data import DATA
-from featavg.plot.style import new_figure, rendered, style
+from featavg.drawing.style import new_figure, rendered, style
 from peers import MODELS, POINTS, label_of, model_of
 
 Array = np.ndarray[Any, Any]

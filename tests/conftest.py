@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -19,6 +20,14 @@ collect_ignore = ["support"]  # no tests, and programs that need PyTorch
 def usual_interrupts():
     """Python's handler of Ctrl-C, which importing dask_jobqueue replaces by its own."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """No figure of pyplot is left open."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture

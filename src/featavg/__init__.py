@@ -80,6 +80,7 @@ from featavg.training.trajectory import Trajectory
 from featavg.training.wrapped_rule import LearningRates
 
 if TYPE_CHECKING:
+    from featavg import plot
     from featavg.auditing.audit import audit
     from featavg.auditing.model import audit_model
     from featavg.estimators import (
@@ -172,6 +173,7 @@ __all__ = [
     "minimal_norm",
     "normalized_margin",
     "pgd",
+    "plot",
     "robust_curve",
     "smoothed_margin",
     "stable_learning_rate",
@@ -181,7 +183,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import estimators, audits and sweeps when they are first asked for."""
+    """Import estimators, audits, sweeps and pictures when they are first asked for."""
+    if name == "plot":
+        return import_module("featavg.plot")
     if name in _IMPORTED_ON_USE:
         return getattr(import_module(_IMPORTED_ON_USE[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

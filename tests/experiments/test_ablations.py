@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import featavg as fa
+from featavg.drawing import draw
 from featavg.experiments import EXPERIMENTS, ablations, figure2, run
 from featavg.lab.setting import MatrixSetting
-from featavg.plot import draw
 
 FIGURES = [f"figure{i}" for i in range(5, 10)]
 TINY = {"clusters": 4, "dim": 300, "width": 2, "test_samples": 8, "steps": 30}

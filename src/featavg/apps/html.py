@@ -18,11 +18,6 @@ def _asset(package: str, name: str) -> str:
     return (files(package) / "assets" / name).read_text(encoding="utf-8")
 
 
-def data_address(kind: str, content: bytes) -> str:
-    """Return the address of a picture that holds the picture itself."""
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
-
-
 def render(
     package: str,
     template: str,

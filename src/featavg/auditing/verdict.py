@@ -9,6 +9,9 @@ import numpy as np
 
 from featavg.auditing.geometry import NOT_ORTHOGONAL, OVERLAPPING, UNBALANCED, Geometry
 from featavg.auditing.heldout import Network
+from featavg.drawing.common import named_cosines, radius_grid, robust_accuracy, shares_above
+from featavg.drawing.pictured import Pictured
+from featavg.drawing.views import Curves, HeatMaps
 from featavg.estimators.scaling import different_scales
 
 AVERAGES, DECOUPLED = 0.7, 0.3
@@ -20,7 +23,7 @@ _SAME = 0.1  # insignificant difference of averaging indices
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class Audit(Pictured):
     """The result of an audit; `summary` gives it as plain data, `verdict` in words.
 
     Attributes
@@ -192,6 +195,25 @@ class Audit:
             **{name: getattr(self, name) for name in ("ratio", "predicted_ratio")},
             **{name: getattr(self, name) for name in ("reasons", "verdict", "hints")},
         }
+
+    def view(self) -> Curves:
+        """Return the certified accuracy of both networks over the radius."""
+        nets = {"coarse": (self.coarse, "coarse labels"), "fine": (self.fine, "subclasses")}
+        radii = radius_grid(*(net.radii for net, _ in nets.values()))
+        lines = []
+        for role, (net, labels) in nets.items():
+            label = f"trained on {labels}: median {net.median_radius:.3g}"
+            lines += shares_above(label, net.radii, net.radii, role, radii=radii)
+        title = "Certified accuracy of held-out points"
+        norm = "in the units of the features"
+        return robust_accuracy(lines, title=title, norm=norm, y="certified accuracy")
+
+    def cosines(self) -> HeatMaps:
+        """Return the cosines between the means of subclasses: Figure 10 for your data."""
+        pairs = zip(self.names, self.geometry.class_of, strict=True)
+        names = [f"{self.classes[c]}: {name}" for name, c in pairs]
+        title = "Cosines between the means of subclasses"
+        return named_cosines(title, self.geometry.cosines, names)
 
     def __repr__(self) -> str:
         medians = f"{self.coarse.median_radius:.3g} -> {self.fine.median_radius:.3g}"

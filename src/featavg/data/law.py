@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,9 @@ from featavg import checks
 from featavg.arrays import FloatArray, IntArray, frozen
 from featavg.data.orientation import orthonormal_rows
 from featavg.data.span import RESERVE, SpanFrame, normal
+from featavg.drawing.common import mutual_cosines
+from featavg.drawing.pictured import Pictured
+from featavg.drawing.views import HeatMaps
 from featavg.errors import InputError
 
 _DTYPES = ("float64", "float32")
@@ -275,7 +278,7 @@ class MeasuredLaw(Law):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sample:
+class Sample(Pictured):
     r"""Points drawn from a law, with what is known about them.
 
     Paper: the training set S of Section 3.2, with the cluster labels of Section 4.2.
@@ -400,6 +403,16 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    def view(self) -> HeatMaps:
+        """Return the cosines between the centres, those of positive clusters first."""
+        order = np.argsort(-self.law.signs, kind="stable")
+        title = f"Cosines between the centres of {self.law.clusters} clusters"
+        view = mutual_cosines(title, self.centers[order], "cluster")
+        if (np.diff(order) == 1).all():
+            return view
+        names = tuple(str(j + 1) for j in order)
+        return replace(view, row_names=names, column_names=names)
 
     def __repr__(self) -> str:
         points, coordinates = self.x.shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 
 from featavg.arrays import FloatArray, IntArray
 from featavg.data.law import Sample
+from featavg.drawing.pictured import Pictured
+from featavg.drawing.views import Curves, Line, Mark, Panel, rounded
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.loss import Loss
 from featavg.training.descent import cheaper_method, descend
@@ -18,7 +20,7 @@ _GROWTH = 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class Frontier:
+class Frontier(Pictured):
     r"""Accuracy and median radius along a path of classifiers, on held-out points.
 
     Paper: none, an extension.
@@ -100,6 +102,22 @@ class Frontier:
         order = np.lexsort((self.values[enough], -self.accuracy[enough], -self.radius[enough]))
         return int(enough[order[0]])
 
+    def lines(self, label: str = "", role: str = "coarse") -> list[Line]:
+        """Return accuracy over the radius along the path, and the chosen place, to be drawn."""
+        i = self.chosen
+        chosen = f"{f'{label}, ' if label else ''}chosen: {self.knob} {self.values[i]:.4g}"
+        here = rounded(self.radius[i : i + 1]), rounded(self.accuracy[i : i + 1])
+        return [
+            Line(label or "path", rounded(self.radius), rounded(self.accuracy), role=role),
+            Line(chosen, *here, role=role, dash="squares"),
+        ]
+
+    def view(self) -> Curves:
+        """Return the path, the chosen place, and the lowest accuracy that may be chosen."""
+        lowest = self.lowest_accuracy(self.robustness)
+        mark = Mark(f"lowest accuracy to choose: {lowest:.3f}", lowest, "y")
+        return frontier_curves(self.lines(), self.points, self.held_out, [mark])
+
     def __repr__(self) -> str:
         i = self.chosen
         which = "held-out" if self.held_out else "training"
@@ -107,6 +125,16 @@ class Frontier:
             f"Frontier({len(self.values)} places, {self.points} {which} points, {self.knob} "
             f"{self.values[i]:.4g}: accuracy {self.accuracy[i]:.3f}, radius {self.radius[i]:.4g})"
         )
+
+
+def frontier_curves(
+    lines: Sequence[Line], points: int, held_out: bool, marks: Sequence[Mark] = ()
+) -> Curves:
+    """Return a view of accuracy over the radius, for one path or several."""
+    which = "held-out" if held_out else "training"
+    y = f"accuracy, {points} {which} points"
+    title = "Accuracy and robustness"
+    return Curves(title, "median certified radius", [Panel(title, y, lines, marks)])
 
 
 def checkpoint_steps(max_iter: int) -> IntArray:

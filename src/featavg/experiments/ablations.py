@@ -16,6 +16,8 @@ import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray
+from featavg.drawing.common import cosine_maps
+from featavg.drawing.views import Matrix, View
 from featavg.errors import InputError
 from featavg.lab.expectations import Expectation, at_least, at_most, reported
 from featavg.lab.experiment import Experiment
@@ -23,7 +25,6 @@ from featavg.lab.parameters import parameter
 from featavg.lab.setting import MatrixSetting
 from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
-from featavg.plot.views import HeatMaps, Matrix, View
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
 
@@ -182,11 +183,9 @@ def table(parameters: Parameters, results: Results) -> Table:
 def views(parameters: Parameters, results: Results) -> list[View]:
     """Return the matrix of the first seed at every value: a mean over seeds would look averaged."""
     return [
-        HeatMaps(
+        cosine_maps(
             f"Cosines of centres and weights for each {parameters.ablation.symbol}",
-            rows="centre",
             columns="weight",
-            value="cosine",
             panels=[
                 Matrix.over_seeds(
                     f"{parameters.ablation.label(value)}: "

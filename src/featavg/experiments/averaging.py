@@ -9,13 +9,14 @@ from typing import Any, Literal
 import numpy as np
 
 from featavg.data.law import Sample
+from featavg.drawing.common import cosine_maps
+from featavg.drawing.views import Matrix, View
 from featavg.lab.expectations import Expectation, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import parameter
 from featavg.lab.setting import CoarseSetting
 from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.measures.alignment import alignment, averaging_index, clean_accuracy
-from featavg.plot.views import HeatMaps, Matrix, View
 from featavg.robustness import exact_radii
 
 
@@ -91,11 +92,9 @@ def views(_: Parameters, results: Results) -> list[View]:
     index, radius = (results[name].mean() for name in ("index", "radius"))
     title = f"averaging index {index:.2f}, median radius {radius:.1f}"
     return [
-        HeatMaps(
+        cosine_maps(
             "Cosines of centres and neurons",
-            rows="centre",
             columns="neuron",
-            value="cosine",
             panels=[Matrix.over_seeds(title, results["cosines"][:1, None])],
             note="The matrix is of the first seed, index and radius are means over seeds.",
         )

@@ -10,15 +10,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from featavg.arrays import FloatArray
+from featavg.drawing import draw
+from featavg.drawing.plane import Way, draw_plane
+from featavg.drawing.style import ROLES, new_figure, style
+from featavg.drawing.views import Curves, Line, Mark, Panel, View
 from featavg.lab.expectations import Expectation, at_least, within
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import parameter
 from featavg.lab.setting import SyntheticSetting
 from featavg.lab.tables import Measurements, Results, Table, prefixed, tidy_rows
 from featavg.networks.base import TwoLayerNet
-from featavg.plot import draw
-from featavg.plot.style import PAPER, QUIET, ROLES, new_figure, style
-from featavg.plot.views import Curves, Line, Mark, Panel, View
 from featavg.robustness import averaged_direction, exact_radii
 
 _GRID = 141  # points of a slice along each side
@@ -164,27 +165,17 @@ def _plot_plane(
 ) -> None:
     ticks = np.linspace(-0.35 * reach, reach, _GRID)
     radius = float(np.linalg.norm(exact))
-    axes.contourf(ticks, ticks, plane, levels=[-np.inf, 0, np.inf], colors=["#dddddd", "white"])
-    axes.contour(ticks, ticks, plane, levels=[0], colors=[colour], linewidths=2)
-    angle = np.linspace(0, 2 * np.pi, 200)
-    axes.plot(radius * np.cos(angle), radius * np.sin(angle), ":", color=QUIET, linewidth=1)
     crossing = np.flatnonzero(plane[np.abs(ticks).argmin()] < 0)
     broken = crossing[ticks[crossing] > 0]
     end = float(ticks[broken[0]]) if len(broken) else np.inf
     averaged = f"{end:.1f}" if len(broken) else "none in sight"
-    for tip, dashes, label in (
-        ((min(end, reach), 0.0), "--", f"averaged direction, {averaged}"),
-        (tuple(exact), "-", f"exact perturbation, {radius:.1f}"),
-    ):
-        axes.plot([0, tip[0]], [0, tip[1]], dashes, color=PAPER, linewidth=1.3, label=label)
-        if tip[0] < reach:
-            axes.plot(*tip, "o", color=PAPER, markersize=4)
-    axes.plot(0, 0, "*", color=colour, markersize=13, label="the point")
-    axes.set(xlabel="along the averaged direction", ylabel="across it", aspect="equal")
-    axes.set(xlim=(ticks[0], ticks[-1]), ylim=(ticks[0], ticks[-1]))
-    wrong, corner = "grey: the decision is wrong", axes.transAxes
-    axes.text(0.98, 0.95, wrong, transform=corner, ha="right", fontsize=8.5)
-    axes.legend(loc="lower right", fontsize=8.5, frameon=True, framealpha=0.9)
+    along = (min(end, reach), 0.0)
+    ways = [
+        Way(f"averaged direction, {averaged}", along, turns=bool(len(broken)), dash="--"),
+        Way(f"exact perturbation, {radius:.1f}", (float(exact[0]), float(exact[1]))),
+    ]
+    labels = "along the averaged direction", "across it"
+    draw_plane(axes, ticks, plane, ways=ways, safe=radius, colour=colour, labels=labels)
 
 
 EXPERIMENT = Experiment.of_module(

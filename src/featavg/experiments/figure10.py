@@ -8,6 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.drawing import draw
+from featavg.drawing.style import new_figure, style
+from featavg.drawing.views import HeatMaps, Matrix, View
 from featavg.errors import InputError
 from featavg.experiments import embedded
 from featavg.lab.expectations import Expectation, at_least, reported
@@ -15,9 +18,6 @@ from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import parameter
 from featavg.lab.tables import Measurements, Results, Table, prefixed
 from featavg.measures.alignment import cosines
-from featavg.plot import draw
-from featavg.plot.style import new_figure, style
-from featavg.plot.views import HeatMaps, Matrix, View
 
 _CENTERINGS = {"raw": "embeddings as they are", "centred": "their mean subtracted"}
 

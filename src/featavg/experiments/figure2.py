@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from featavg.arrays import FloatArray
+from featavg.drawing.common import cosine_maps
+from featavg.drawing.views import Matrix, View
 from featavg.lab.expectations import Expectation, at_least, at_most
 from featavg.lab.experiment import Experiment
 from featavg.lab.setting import MatrixSetting
 from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
-from featavg.plot.views import HeatMaps, Matrix, View
 from featavg.training.trajectory import Trajectory
 
 # How many times of training are kept, evenly spaced in log-time, so that one can watch.
@@ -91,11 +92,9 @@ def table(parameters: Parameters, results: Results) -> Table:
 def views(parameters: Parameters, results: Results) -> list[View]:
     """Return both matrices as they form."""
     return [
-        HeatMaps(
+        cosine_maps(
             "Cosines of centres and weights, as they form",
-            rows="centre",
             columns="weight",
-            value="cosine",
             frame="gradient step",
             frames=[f"{step:.0f}" for step in results["steps"][0]],
             panels=[

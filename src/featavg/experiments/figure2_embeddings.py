@@ -9,6 +9,7 @@ import numpy as np
 
 from featavg.arrays import FloatArray, unit_rows
 from featavg.data.law import Sample
+from featavg.drawing.views import Curves, HeatMaps, Line, Matrix, Panel, View
 from featavg.errors import InputError
 from featavg.experiments import embedded
 from featavg.lab.expectations import Expectation, at_least, reported
@@ -20,7 +21,6 @@ from featavg.networks import reference
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
-from featavg.plot.views import Curves, HeatMaps, Line, Matrix, Panel, View
 from featavg.progress import wanted
 from featavg.robustness.certify import exact_radii
 from featavg.robustness.radii import Radii

@@ -9,6 +9,7 @@ import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray
+from featavg.drawing.views import Curves, Line, Panel, View
 from featavg.lab.expectations import Expectation, at_least, at_most, reported, within
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import parameter
@@ -16,7 +17,6 @@ from featavg.lab.setting import SyntheticSetting
 from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 from featavg.networks.base import TwoLayerNet
 from featavg.paper import figure3_curve
-from featavg.plot.views import Curves, Line, Panel, View
 from featavg.robustness import RobustCurve, averaged_direction, half_radius, robust_curve
 from featavg.robustness.radii import relative_gap
 

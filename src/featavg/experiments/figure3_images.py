@@ -10,13 +10,13 @@ import numpy as np
 
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray
+from featavg.drawing.views import Curves, Line, Mark, Panel, View
 from featavg.errors import optional_imports
 from featavg.lab.expectations import Expectation, at_least, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.lab.tables import Measurements, Results, Table, prefixed
 from featavg.paper import figure3_curve
-from featavg.plot.views import Curves, Line, Mark, Panel, View
 from featavg.progress import wanted
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from featavg.drawing.views import HOLDS, NOT_STATED, VIOLATED, ClaimRow, Claims, View
 from featavg.experiments import theorem
 from featavg.lab.expectations import Expectation, at_least, at_most, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.lab.setting import SyntheticSetting
 from featavg.lab.tables import Measurements, Results, Table, stacked
-from featavg.plot.views import HOLDS, NOT_STATED, VIOLATED, ClaimRow, Claims, View
 from featavg.progress import counted, wanted
 from featavg.theory import LEDGER, Claim, Evidence, Finding, ProofQuantities
 from featavg.theory.measurements import SMALL

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from featavg.arrays import FloatArray
+from featavg.drawing.views import DASHES, Curves, Line, Panel, View
 from featavg.errors import InputError, optional_imports
 from featavg.files import write_atomically
 from featavg.lab.expectations import Expectation, at_least, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.lab.tables import Measurements, Results, Table, stacked, tidy_rows
-from featavg.plot.views import DASHES, Curves, Line, Panel, View
 from featavg.progress import counted, wanted
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import numpy as np
 
 from featavg.data.law import Sample
 from featavg.data.multicluster import MultiCluster
+from featavg.drawing.views import Mark, View
 from featavg.errors import InputError
 from featavg.lab.expectations import Expectation, at_least, at_most, reported, within
 from featavg.lab.experiment import Experiment
@@ -20,7 +21,6 @@ from featavg.measures.margins import MarginHistory
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
-from featavg.plot.views import Mark, View
 from featavg.progress import wanted
 from featavg.robustness import exact_radii
 from featavg.training.fast_forward import fast_forward

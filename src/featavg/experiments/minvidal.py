@@ -11,6 +11,8 @@ import numpy as np
 from featavg.arrays import FloatArray
 from featavg.data.law import Sample
 from featavg.data.multicluster import MultiCluster
+from featavg.drawing.common import cosine_maps
+from featavg.drawing.views import Mark, Matrix, View
 from featavg.lab.expectations import Expectation, at_least, at_most, reported, within
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
@@ -21,7 +23,6 @@ from featavg.measures.distance import distance_to_averaging, distance_to_decoupl
 from featavg.networks.activation import ReLUPower
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
-from featavg.plot.views import HeatMaps, Mark, Matrix, View
 from featavg.progress import wanted
 from featavg.robustness import exact_radii, minimal_norm
 from featavg.robustness.radii import EXACT
@@ -242,11 +243,9 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         x_scale="log",
     )
     layers = "both layers trained" if parameters.trained == "both" else "second layer fixed"
-    matrices = HeatMaps(
+    matrices = cosine_maps(
         "Cosines of centres and neurons",
-        rows="centre",
         columns="neuron",
-        value="cosine",
         panels=[
             Matrix.over_seeds(
                 f"p = {power}: averaging index {results[f'p{power}_final_index'].mean():.2f}",

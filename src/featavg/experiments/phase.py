@@ -15,12 +15,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from featavg.arrays import FloatArray
+from featavg.drawing.style import COARSE, new_figure, style
 from featavg.experiments import averaging
 from featavg.lab.expectations import Expectation, at_least, reported
 from featavg.lab.parameters import parameter
 from featavg.lab.sweeps import Design, SweepExperiment
 from featavg.lab.tables import Measurements, Results, Table, tidy_rows
-from featavg.plot.style import COARSE, new_figure, style
 
 _MEASURED = ("index", "radius", "radius_over_theory", "radius_over_decoupled", "accuracy", "exact")
 _TITLES = {

@@ -8,12 +8,12 @@ import numpy as np
 
 from featavg.arrays import FloatArray
 from featavg.data.multicluster import MultiCluster
+from featavg.drawing.views import DASHES, Curves, Line, Panel, View
 from featavg.lab.expectations import Expectation, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.lab.tables import Measurements, Results, Table
 from featavg.networks.binary import BinaryNet
-from featavg.plot.views import DASHES, Curves, Line, Panel, View
 from featavg.progress import counted, wanted
 from featavg.training.fast_forward import fast_forward
 from featavg.training.trajectory import Trajectory

@@ -12,6 +12,7 @@ from featavg import checks
 from featavg.arrays import FloatArray, unit_rows
 from featavg.data.law import Sample
 from featavg.data.multicluster import MultiCluster
+from featavg.drawing.views import Mark, View
 from featavg.lab.expectations import Expectation, at_least, at_most, within
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
@@ -22,7 +23,6 @@ from featavg.measures.alignment import clean_accuracy
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
-from featavg.plot.views import Mark, View
 from featavg.progress import wanted
 from featavg.robustness import exact_radii
 from featavg.theory.evidence import ProofQuantities

@@ -22,7 +22,7 @@ from featavg.progress import ProgressReporter
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featavg.plot.views import View
+    from featavg.drawing.views import View
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,8 @@ class Experiment:
         return run_key(self.describe(parameters))
 
     def figure(self, parameters: Any, results: Results) -> Figure:
-        """Return the figure: its own, or its views as `featavg.plot` draws them."""
-        from featavg.plot import draw
+        """Return the figure: its own, or its views as `featavg.drawing` draws them."""
+        from featavg.drawing import draw
 
         if self.plot is not None:
             return self.plot(parameters, results)

@@ -115,7 +115,7 @@ class RunFolder:
 
     def save_figure(self, figure: Figure) -> None:
         """Save a figure as PNG and SVG."""
-        from featavg.plot.style import rendered
+        from featavg.drawing.style import rendered
 
         for kind in ("png", "svg"):
             write_atomically(self.path / f"figure.{kind}", rendered(figure, kind))

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from featavg import checks
+from featavg.drawing.views import plain
 from featavg.lab.expectations import Outcome
 from featavg.lab.experiment import Experiment, Measured
 from featavg.lab.run_folder import RunFolder, check_writable
 from featavg.lab.tables import Results
-from featavg.plot.views import plain
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,12 @@ from featavg.arrays import BoolArray
 from featavg.data.law import Sample
 from featavg.data.multicluster import MultiCluster
 from featavg.data.span import SpanFrame
+from featavg.drawing.views import Mark
 from featavg.errors import InputError
 from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
-from featavg.plot.views import Mark
 from featavg.training.descent import descend
 from featavg.training.trajectory import Trajectory
 

@@ -3,7 +3,7 @@
 A saved result counts as long as the code that computed it is the same. That code is the import
 closure of the modules it is defined in: every module of featavg, and of the experiment's own
 package or folder, that they import, directly or not, also inside functions. Comments, docstrings
-and formatting do not count.
+and formatting do not count, and neither does how results are drawn.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 _PACKAGE = Path(__file__).parents[1]
+_DRAWING = "featavg.drawing"  # draws what was measured, and changes none of it
 
 
 def package_hash() -> str:
@@ -75,6 +76,8 @@ def _closure(files: dict[str, Path]) -> dict[str, Path]:
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         for candidates in _parsed(path).imports(package):
             for imported in candidates:
+                if imported.startswith(_DRAWING):
+                    break
                 top = imported.partition(".")[0]
                 folders = [roots[top]] if top in roots else alone
                 places = filter(None, (_file_of(imported, folder) for folder in folders))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from featavg.arrays import FloatArray
+from featavg.drawing.views import DASHES, Curves, Line, Mark, Panel
 from featavg.lab.tables import Measurements, Results, Table, stacked
-from featavg.plot.views import DASHES, Curves, Line, Mark, Panel
 from featavg.progress import counted, wanted
 
 

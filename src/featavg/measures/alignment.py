@@ -13,10 +13,17 @@ from featavg.networks.base import TwoLayerNet
 from featavg.training.state import check_pair
 
 
-def alignment(net: TwoLayerNet, centers: ArrayLike) -> FloatArray:
+def alignment(net: TwoLayerNet, centers: Sample | ArrayLike) -> FloatArray:
     r"""Return the cosine between each centre and each neuron, shape (clusters, neurons).
 
     Paper: the entries of Figure 2, before neurons are grouped. A weight of zero has the cosine 0.
+
+    Parameters
+    ----------
+    net : BinaryNet or MultiClassNet
+        The network.
+    centers : Sample or array of shape (clusters, coordinates)
+        The centres, or the sample whose centres they are.
 
     Examples
     --------
@@ -26,6 +33,9 @@ def alignment(net: TwoLayerNet, centers: ArrayLike) -> FloatArray:
     array([[0.707, 0.   ],
            [0.707, 1.   ]])
     """
+    if isinstance(centers, Sample):
+        check_pair(net, centers)
+        centers = centers.centers
     return cosines(checks.matrix("centers", centers, columns=net.dim), net.weights)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from inspect import isabstract
@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike
 from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray, frozen
 from featavg.data.law import Law
+from featavg.drawing.common import mutual_cosines
+from featavg.drawing.pictured import Pictured
+from featavg.drawing.views import HeatMaps
 from featavg.errors import InputError
 from featavg.networks.activation import Activation, check_activation, refuse_smooth
 from featavg.networks.loss import Loss
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class TwoLayerNet(ABC):
+class TwoLayerNet(Pictured):
     r"""A network with one hidden layer.
 
     With the pre-activations :math:`Z = W X^\top + b`, the activation h and the second layer
@@ -122,6 +125,11 @@ class TwoLayerNet(ABC):
             )
         W, b = self.weights.astype(np.float64), self.biases.astype(np.float64)
         return W * factors, b + W @ offset
+
+    def view(self) -> HeatMaps:
+        """Return the cosines between the weights of neurons: blocks where they average."""
+        title = f"Cosines between the weights of {len(self.weights)} neurons"
+        return mutual_cosines(title, self.weights, "neuron")
 
     def with_readout(self, readout: str) -> TwoLayerNet:
         """Return the network with another readout, which only one of many classes has."""

@@ -10,12 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray, frozen
+from featavg.drawing.common import mutual_cosines
+from featavg.drawing.pictured import Pictured
+from featavg.drawing.views import HeatMaps
 from featavg.errors import InputError
 from featavg.networks.activation import Activation, ReLU, check_activation
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class ShallowNet:
+class ShallowNet(Pictured):
     r"""A network of one hidden layer whose largest output decides.
 
     .. math:: f(x) = A\,\varphi(W x + b) + S x + c, \qquad
@@ -115,6 +118,11 @@ class ShallowNet:
         parts.append(f"{len(self.labels)} outputs")
         parts += [] if self.activation == ReLU() else [repr(self.activation)]
         return f"ShallowNet({', '.join(parts)})"
+
+    def view(self) -> HeatMaps:
+        """Return the cosines between the weights of neurons; of outputs, where there are none."""
+        rows, what = (self.weights, "neuron") if len(self.weights) else (self.linear, "output")
+        return mutual_cosines(f"Cosines between the weights of {len(rows)} {what}s", rows, what)
 
     @property
     def dim(self) -> int:

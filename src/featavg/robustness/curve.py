@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike
 
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray
+from featavg.drawing.common import robust_accuracy, shares_above
+from featavg.drawing.pictured import Pictured
+from featavg.drawing.views import Curves, Line
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.progress import counted
@@ -18,11 +21,12 @@ from featavg.robustness.minimal_norm import minimal_norm
 from featavg.robustness.norm import Norm, only_l2
 from featavg.robustness.radii import Radii
 
+_ATTACKS = {"pgd": "PGD", "minimal-norm": "a minimal-norm attack", "direction": "one direction"}
 METHODS = ("auto", "exact", "bracket", "minimal-norm", "pgd", "direction")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobustCurve:
+class RobustCurve(Pictured):
     r"""Robust accuracy over a grid of radii, between what is known from both sides.
 
     Paper: the curves of Figure 3.
@@ -72,6 +76,20 @@ class RobustCurve:
         Infinity if the grid ends before; the smallest radius if no more than half are right there.
         """
         return half_radius(self.radii, self.accuracy)
+
+    def lines(self, label: str = "", role: str = "coarse") -> list[Line]:
+        """Return what is known of robust accuracy, to be drawn with other curves."""
+        attack = _ATTACKS.get(self.method, "attacks")
+        how = "" if self.safe_until.any() else f"not broken by {attack}"
+        label = ", ".join(filter(None, (label, how)))
+        exact = self.method == "exact"
+        return shares_above(
+            label, self.safe_until, self.broken_at, role, radii=np.sort(self.radii), exact=exact
+        )
+
+    def view(self) -> Curves:
+        """Return robust accuracy over the radius, from both sides where it is not exact."""
+        return robust_accuracy(self.lines(), norm=self.norm)
 
     def __repr__(self) -> str:
         return (

@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
+from featavg.drawing.common import robust_accuracy, shares_above
+from featavg.drawing.pictured import Pictured
+from featavg.drawing.views import Curves, Line, Mark
 from featavg.errors import InputError
 
 # Bounds that differ by less than this, relative to the radius, count as one.
@@ -49,7 +52,7 @@ class Certificate(ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Radii:
+class Radii(Pictured):
     r"""Bounds of the smallest adversarial norm of each point.
 
     Paper: the largest :math:`\delta` at which a point still counts in the :math:`\delta`-robust
@@ -126,6 +129,17 @@ class Radii:
     def gap(self) -> FloatArray:
         """The relative gap (upper - lower) / upper of each point; 0 where the radius is exact."""
         return np.where(self.exact, 0.0, relative_gap(self.lower, self.upper))
+
+    def lines(self, label: str = "", role: str = "fine") -> list[Line]:
+        """Return the share of points whose radius is larger than each radius, to be drawn."""
+        return shares_above(label, self.lower, self.upper, role, exact=bool(self.exact.all()))
+
+    def view(self) -> Curves:
+        """Return the share of points whose decision no perturbation of a norm turns."""
+        median = float(np.median(self.lower))
+        marks = [Mark(f"median {median:.3g}", median)] if 0 < median < np.inf else []
+        title, y = "Points that no perturbation turns", "share of points"
+        return robust_accuracy(self.lines(), title=title, norm=self.norm, y=y, marks=marks)
 
     def __len__(self) -> int:
         return len(self.upper)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from featavg.plot.views import HOLDS, NOT_STATED, VIOLATED
+from featavg.drawing.views import HOLDS, NOT_STATED, VIOLATED
 
 if TYPE_CHECKING:
     from featavg.theory.evidence import Evidence

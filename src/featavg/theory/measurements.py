@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg.arrays import FloatArray
-from featavg.plot.views import HOLDS
+from featavg.drawing.views import HOLDS
 from featavg.theory.claim import Finding, at_least, at_most, both
 from featavg.theory.evidence import Evidence, ProofQuantities
 from featavg.training.descent import descend

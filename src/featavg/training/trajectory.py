@@ -11,6 +11,9 @@ import numpy as np
 from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.data.law import Sample
+from featavg.drawing.common import over_training
+from featavg.drawing.pictured import Pictured
+from featavg.drawing.views import Curves
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.loss import Loss
@@ -19,7 +22,7 @@ from featavg.training.state import Snapshot, TrainingState
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trajectory:
+class Trajectory(Pictured):
     r"""The record of a training.
 
     Paper: :math:`\theta^{(t)}` and the coefficients of Lemmas 5.1 and 5.2.
@@ -150,6 +153,15 @@ class Trajectory:
         """
         squares = self.sample.law.noise * np.square(self.sample.noise_norms)
         return self.point_coefficients * squares
+
+    def view(self) -> Curves:
+        r"""Return the feature coefficients of own and of other centres over the time of training.
+
+        Own centres are those of a neuron's side, or of its class for a multi-class network.
+        """
+        own = self.net.own_clusters(self.sample.law)
+        values = self.feature_coefficients
+        return over_training(self.log_times, values[:, own], values[:, ~own])
 
     def net_at(self, index: int) -> TwoLayerNet:
         """Return the network at the recorded time with this index."""

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from featavg.apps.report.page import write_report
+from featavg.drawing.views import DotPanel, Dots, DotSeries, Mark, plain
 from featavg.experiments import EXPERIMENTS, run
-from featavg.plot.views import DotPanel, Dots, DotSeries, Mark, plain
 from support import ARTEFACTS
 from support.report_runs import run_folder
 

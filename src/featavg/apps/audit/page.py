@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from featavg import __version__
-from featavg.apps.html import data_address, render
-from featavg.plot import draw
-from featavg.plot.style import rendered
-from featavg.plot.views import Curves, HeatMaps, Line, Matrix, Panel
+from featavg.apps.html import render
+from featavg.drawing import draw
+from featavg.drawing.pictured import data_address
+from featavg.drawing.plane import divide
+from featavg.drawing.style import rendered
 
 if TYPE_CHECKING:
     from featavg.auditing.verdict import Audit
@@ -22,11 +23,9 @@ def page(audit: Audit, source: str, hints: Sequence[str] = ()) -> str:
 
     `source` says where the points came from; `hints` are sentences below the verdict.
     """
-    curves, cosines = _certified_accuracy(audit), _cosines(audit)
+    curves, cosines = audit.view(), audit.cosines()
     matrix = draw.figure([cosines])
-    for border in np.flatnonzero(np.diff(audit.geometry.class_of)) + 0.5:  # between classes
-        matrix.axes[0].axhline(border, color="white", linewidth=1.5)
-        matrix.axes[0].axvline(border, color="white", linewidth=1.5)
+    divide(matrix.axes[0], audit.geometry.class_of)
     pictures = ((curves.title, draw.figure([curves])), (cosines.title, matrix))
     return render(
         __package__,
@@ -37,31 +36,6 @@ def page(audit: Audit, source: str, hints: Sequence[str] = ()) -> str:
         rows=table_rows(audit),
         images=[(title, data_address("image/png", rendered(f, "png"))) for title, f in pictures],
         version=__version__,
-    )
-
-
-def _certified_accuracy(audit: Audit) -> Curves:
-    """Return the certified accuracy of both networks over the radius."""
-    nets = {"coarse": (audit.coarse, "coarse labels"), "fine": (audit.fine, "subclasses")}
-    highest = 1.05 * max(float(net.radii.max()) for net, _ in nets.values())
-    radii = np.linspace(0, highest or 1.0, 400)
-    lines = []
-    for role, (net, labels) in nets.items():
-        label = f"trained on {labels}: median {net.median_radius:.3g}"
-        lines.append(Line.over_seeds(label, radii, (net.radii[:, None] > radii).mean(axis=0), role))
-    title = "Certified accuracy of both networks over the radius"
-    panel = Panel("certified accuracy of held-out points", "certified accuracy", lines)
-    return Curves(title, "radius, in the units of the features", [panel])
-
-
-def _cosines(audit: Audit) -> HeatMaps:
-    """Return the cosines between the means of subclasses: Figure 10 for your data."""
-    title = "Cosines between the means of subclasses"
-    pairs = zip(audit.names, audit.geometry.class_of, strict=True)
-    names = [f"{audit.classes[c]}: {name}" for name, c in pairs]
-    matrix = Matrix.over_seeds(title, audit.geometry.cosines[None, None])
-    return HeatMaps(
-        title, "", "", "cosine", [matrix], low=-1.0, row_names=names, column_names=names
     )
 
 

@@ -11,11 +11,11 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from featavg.datasets import CATALOGUE, Place
+from featavg.drawing.views import HOLDS, NOT_STATED, VIOLATED
 from featavg.experiments.ledger import Entry
 from featavg.lab.expectations import Outcome
 from featavg.lab.experiment import Experiment
 from featavg.lab.runner import Run
-from featavg.plot.views import HOLDS, NOT_STATED, VIOLATED
 
 _CLOSE = (0, 1, 0, 0)
 

@@ -13,9 +13,9 @@ from featavg.apps.play.pictures import slice_through, snapshot
 from featavg.apps.play.settings import Settings
 from featavg.arrays import FloatArray
 from featavg.data.law import Sample
+from featavg.drawing.views import rounded
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
-from featavg.plot.views import rounded
 from featavg.robustness import Radii, exact_radii
 from featavg.training.descent import cheaper_method, descent_steps
 from featavg.training.fast_forward import fast_forward_steps

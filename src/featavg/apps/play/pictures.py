@@ -9,6 +9,7 @@ import numpy as np
 
 from featavg.arrays import FloatArray
 from featavg.data.law import Sample
+from featavg.drawing.views import rounded
 from featavg.errors import InputError
 from featavg.measures.alignment import (
     alignment,
@@ -17,7 +18,6 @@ from featavg.measures.alignment import (
     clean_accuracy,
 )
 from featavg.networks.base import TwoLayerNet
-from featavg.plot.views import rounded
 from featavg.robustness import Radii, averaged_direction
 from featavg.training.trajectory import Trajectory
 

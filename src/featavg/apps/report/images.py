@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from featavg.apps.html import data_address
+from featavg.drawing.pictured import data_address
 from featavg.files import DamagedError, read_bytes
 
 _MOST_BYTES = 6_000_000

@@ -17,9 +17,9 @@ from featavg.apps import html
 from featavg.apps.report import wording
 from featavg.apps.report.images import Image, smallest_image
 from featavg.apps.report.saved import PAPER, SavedRun, Unreadable, find_runs
+from featavg.drawing.views import Claims, View, plain
 from featavg.errors import InputError
 from featavg.files import is_file, write_atomically
-from featavg.plot.views import Claims, View, plain
 
 LARGEST_PAGE = 10_000_000
 """A page has at most so many bytes; figures that do not fit are linked to."""

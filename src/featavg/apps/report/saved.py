@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from featavg.drawing.views import View, parsed
 from featavg.errors import InputError
 from featavg.files import DamagedError, is_file, read_json, subfolders
 from featavg.lab import registry
 from featavg.lab.experiment import Experiment, run_key
-from featavg.plot.views import View, parsed
 from featavg.reading import LONGEST_TEXT, Scalar, at_most, read_as
 
 # Far above what a run leaves behind.

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from featavg.apps.report.saved import Row
-from featavg.plot.views import HOLDS, NOT_STATED, VIOLATED, ClaimRow, Claims
+from featavg.drawing.views import HOLDS, NOT_STATED, VIOLATED, ClaimRow, Claims
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WITHOUT_END = 1e308  # more than any number that is read

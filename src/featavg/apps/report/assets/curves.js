@@ -79,6 +79,7 @@ function curvePanel(parent, view, panel, drag) {
         const found = valueAt(line, x, view.x_scale);
         cells[i].replaceChildren(found ? spread(line.mean[found.index], line.std?.[found.index]) : "–");
         if (!found) return;
+        if (line.low) cells[i].append(make("small", {}, ` (${number(line.low[found.index])} to ${number(line.high[found.index])})`));
         if (!found.exact) cells[i].append(make("small", {}, ` at ${short(line.x[found.index])}`));
         const y = frame.y(line.mean[found.index]);
         if (y !== null) draw(cursor, "circle", { class: `role-${line.role}`, cx: frame.x(line.x[found.index]), cy: y, r: 4.5 });
@@ -108,7 +109,7 @@ function frameOf(svg, view, panel, stops) {
 
 function rangeOf(panel) {
   const log = panel.y_scale === "log";
-  const values = panel.lines.flatMap((line) => line.mean).concat(panel.marks.filter((m) => m.axis === "y").map((m) => m.at));
+  const values = panel.lines.flatMap((line) => [...line.mean, ...(line.low ?? []), ...(line.high ?? [])]).concat(panel.marks.filter((m) => m.axis === "y").map((m) => m.at));
   const usable = values.filter((value) => value !== null && (!log || value > 0));
   let low = Math.min(...usable);
   let high = Math.max(...usable);
@@ -175,10 +176,11 @@ function drawLine(svg, frame, line) {
     for (const { x, y } of seen) MARKERS[line.dash](svg, x, y, `open role-${line.role}`);
     return;
   }
-  if (line.std) {
-    const edge = (i, sign) => frame.y(line.mean[i] + sign * (line.std[i] ?? 0)) ?? frame.bottom;
+  if (line.std || line.low) {
+    const ends = line.low ? [line.low, line.high] : [-1, 1].map((sign) => line.mean.map((mean, i) => mean + sign * (line.std[i] ?? 0)));
+    const edge = (i, end) => frame.y(ends[end][i] ?? line.mean[i]) ?? frame.bottom;
     const up = seen.map(({ x, i }) => `${x},${Math.max(edge(i, 1), MARGIN.top)}`);
-    const down = seen.map(({ x, i }) => `${x},${Math.min(edge(i, -1), frame.bottom)}`).reverse();
+    const down = seen.map(({ x, i }) => `${x},${Math.min(edge(i, 0), frame.bottom)}`).reverse();
     draw(svg, "polygon", { class: `band role-${line.role}`, points: [...up, ...down].join(" ") });
   }
   let path = "";

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 
 from featavg.arrays import FloatArray
-from featavg.plot.style import QUIET
-from featavg.plot.views import Mark
+from featavg.drawing.style import QUIET
+from featavg.drawing.views import Mark
 
 MOST_COLUMNS = 4
 """How many panels are side by side at most."""

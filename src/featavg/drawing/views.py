@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg import checks
+from featavg.arrays import FloatArray
 from featavg.errors import InputError
 from featavg.reading import at_most, entries, mapping, one_of, read_as
 
@@ -88,7 +89,9 @@ class HeatMaps:
 class Line:
     """A curve: `mean` over seeds at each x, and the standard deviation where there are several.
 
-    `role` says whose it is and so in which colour it is drawn, `dash` how.
+    `role` says whose it is and so in which colour it is drawn, `dash` how. `low` and `high` are the
+    ends of the band around it, such as the smallest and the largest of several values; without them
+    it is one standard deviation wide to both sides.
     """
 
     label: str
@@ -97,6 +100,19 @@ class Line:
     std: list[Number] | None = None
     role: str = one_of(ROLES, "coarse")
     dash: str = one_of(DASHES, "solid")
+    low: list[Number] | None = None
+    high: list[Number] | None = None
+
+    @property
+    def band(self) -> tuple[FloatArray, FloatArray] | None:
+        """The lower and upper end of the band around the curve; None where there is none."""
+        if self.low is not None and self.high is not None:
+            return np.array(self.low, dtype=np.float64), np.array(self.high, dtype=np.float64)
+        if self.std is None:
+            return None
+        mean = np.array(self.mean, dtype=np.float64)
+        std = np.nan_to_num(np.array(self.std, dtype=np.float64))
+        return mean - std, mean + std
 
     @classmethod
     def over_seeds(
@@ -110,6 +126,22 @@ class Line:
             mean, std = y.mean(axis=0), (y.std(axis=0, ddof=1) if len(y) > 1 else None)
         band = None if std is None else rounded(std)
         return cls(label, rounded(at), rounded(mean), band, role, dash)
+
+    @classmethod
+    def between(
+        cls, label: str, x: ArrayLike, values: ArrayLike, role: str, dash: str = "solid"
+    ) -> Line:
+        """Return the mean of values of the shape (points, values), in a band that holds all.
+
+        Examples
+        --------
+        >>> line = Line.between("own", [1, 2], [[0, 2], [1, 5]], "fine")
+        >>> line.low, line.mean, line.high
+        ([0.0, 1.0], [1.0, 3.0], [2.0, 5.0])
+        """
+        y = np.asarray(values, dtype=np.float64)
+        low, mean, high = (rounded(f(y, axis=1)) for f in (np.min, np.mean, np.max))
+        return cls(label, rounded(x), mean, None, role, dash, low, high)
 
 
 @dataclass(frozen=True)
@@ -321,10 +353,14 @@ def _view(data: Any) -> View:
 
 
 def _check_lengths(line: Line) -> None:
-    if not len(line.x) == len(line.mean) == len(line.mean if line.std is None else line.std):
+    bands = [band for band in (line.std, line.low, line.high) if band is not None]
+    if len({len(line.x), len(line.mean), *map(len, bands)}) != 1:
         raise InputError(
-            f"x, mean and std must be equally long; got {len(line.x)} and {len(line.mean)}."
+            "x, mean, std, low and high must be equally long; got "
+            f"{len(line.x)} and {len(line.mean)}."
         )
+    if (line.low is None) != (line.high is None):
+        raise InputError("low and high must be given together; got one of them.")
 
 
 def _check_rows(view: Dots) -> None:

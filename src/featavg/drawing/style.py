@@ -52,10 +52,10 @@ def new_figure(
     return figure, list(panels.ravel())
 
 
-def rendered(figure: Figure, kind: str) -> bytes:
+def rendered(figure: Figure, kind: str, dpi: int = 200) -> bytes:
     """Return a figure as the bytes of a PNG or SVG file, the same each time."""
     buffer = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {"Software": None}
     with style():
-        figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=metadata)
     return buffer.getvalue()

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from featavg.experiments import EXPERIMENTS, averaging, run
-from featavg.lab.tables import tidy_rows
-from featavg.plot import dots as dot_panels
-from featavg.plot import draw
-from featavg.plot.style import COARSE, FINE, LINE_STYLES, QUIET, ROLES
-from featavg.plot.views import (
+from featavg.drawing import dots as dot_panels
+from featavg.drawing import draw
+from featavg.drawing.style import COARSE, FINE, LINE_STYLES, QUIET, ROLES
+from featavg.drawing.views import (
     DASHES,
     HOLDS,
     MARKERS,
@@ -31,7 +29,9 @@ from featavg.plot.views import (
     Matrix,
     Panel,
 )
-from featavg.plot.views import ROLES as ROLE_NAMES
+from featavg.drawing.views import ROLES as ROLE_NAMES
+from featavg.experiments import EXPERIMENTS, averaging, run
+from featavg.lab.tables import tidy_rows
 from featavg.theory import claim
 
 

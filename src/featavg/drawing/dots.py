@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from featavg.arrays import FloatArray
-from featavg.plot.parts import (
+from featavg.drawing.parts import (
     as_it_is,
     draw_legend,
     draw_mark,
@@ -18,8 +18,8 @@ from featavg.plot.parts import (
     numbers,
     with_subscripts,
 )
-from featavg.plot.style import ROLES
-from featavg.plot.views import DotPanel, Dots, DotSeries
+from featavg.drawing.style import ROLES
+from featavg.drawing.views import DotPanel, Dots, DotSeries
 
 _WIDTHS = {1: 6.2, 2: 5.0, 3: 4.0, 4: 3.4}  # of a panel in inches, by the number of columns
 _SPREAD = 0.4  # the share of a row over which its dots are spread, where it has several

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from featavg import InputError
-from featavg.plot.views import (
+from featavg.drawing.views import (
     Curves,
     DotPanel,
     Dots,
@@ -27,8 +27,9 @@ def test_views_survive_being_saved(rng):
     gap = Line.over_seeds("b", [x, x + 1], [[1, np.inf, np.nan, 2.0]] * 2, "third")
     assert gap.mean == [1, None, None, 2]
     assert gap.x == [0.5, 1.5, 2.5, 3.5]
+    band = Line.between("c", x, rng.random((4, 3)), "coarse")
     views = [
-        Curves("c", "x", [Panel("p", "y", [curve, gap])]),
+        Curves("c", "x", [Panel("p", "y", [curve, gap, band])]),
         HeatMaps(
             "h",
             "r",
@@ -91,3 +92,13 @@ def test_dots_that_cannot_be_shown_are_refused(changes, reason):
     assert len(parsed(dots())) == 1
     with pytest.raises(InputError, match=reason):
         parsed(dots(**changes))
+
+
+def test_a_band_has_two_ends_as_long_as_the_curve():
+    for low, high, message in (
+        ([0.0], [1.0], "equally long"),
+        ([0.0, 0.0], None, "given together"),
+    ):
+        line = Line("a", [0.0, 1.0], [0.5, 0.5], low=low, high=high)
+        with pytest.raises(InputError, match=message):
+            parsed(json.loads(json.dumps(plain([Curves("c", "x", [Panel("p", "y", [line])])]))))

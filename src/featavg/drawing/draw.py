@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 from numpy.typing import ArrayLike
 
-from featavg.plot import dots
-from featavg.plot.parts import (
+from featavg.drawing import dots
+from featavg.drawing.parts import (
     MOST_COLUMNS,
     WIDTHS,
     as_it_is,
@@ -30,8 +30,8 @@ from featavg.plot.parts import (
     numbers,
     with_subscripts,
 )
-from featavg.plot.style import COARSE, FINE, LINE_STYLES, PAPER, QUIET, ROLES, style
-from featavg.plot.views import (
+from featavg.drawing.style import COARSE, FINE, LINE_STYLES, PAPER, QUIET, ROLES, style
+from featavg.drawing.views import (
     HOLDS,
     NOT_STATED,
     VIOLATED,
@@ -231,9 +231,8 @@ def _line(axes: Axes, line: Line) -> None:
         axes.plot(x, np.where((low <= x) & (x <= high), mean, np.nan), clip_on=False, **drawn)
     else:
         axes.plot(x, mean, **drawn)
-    if line.std is not None:
-        std = np.nan_to_num(numbers(line.std))
-        axes.fill_between(x, mean - std, mean + std, color=colour, alpha=0.2, linewidth=0)
+    if line.band is not None:
+        axes.fill_between(x, *line.band, color=colour, alpha=0.2, linewidth=0)
 
 
 def _reach(view: Curves) -> tuple[float, float]:
@@ -245,6 +244,7 @@ def _reach(view: Curves) -> tuple[float, float]:
 def _range(panel: Panel) -> tuple[float, float]:
     """Return the ends of the y axis: with 0 where that costs little, and some space."""
     values = [numbers(line.mean) for line in panel.lines]
+    values += [numbers(end) for line in panel.lines for end in (line.low, line.high) if end]
     across = [mark.at for mark in panel.marks if mark.axis == "y"]
     low, high = ends(np.concatenate([*values, across]), panel.y_scale)
     if panel.y_scale == "log":
