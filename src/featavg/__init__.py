@@ -77,7 +77,7 @@ from featavg.training.rule import (
     WeightDecay,
 )
 from featavg.training.trajectory import Trajectory
-from featavg.training.wrapped_rule import LearningRates
+from featavg.training.wrapped_rule import Dropout, LearningRates
 
 if TYPE_CHECKING:
     from featavg import plot
@@ -119,6 +119,7 @@ __all__ = [
     "CoarseCrossEntropy",
     "CrossEntropy",
     "DecoupledClassifier",
+    "Dropout",
     "Exponential",
     "FeatureScaleWarning",
     "GradientDescent",

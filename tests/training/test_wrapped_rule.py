@@ -95,3 +95,65 @@ def test_a_linear_rule_takes_gradients_where_it_is(net, train):
     for rule in (Ahead(), WrappedRule(rule=Ahead())):
         with pytest.raises(fa.InputError, match="must not be declared linear"):
             fa.descend(net, train, learning_rate=0.01, steps=1, rule=rule)
+
+
+@pytest.mark.parametrize(
+    ("inner", "method"),
+    [(fa.GradientDescent(), "dual"), (fa.GradientDescent(), "primal"), (fa.SAM(0.0), "auto")],
+)
+def test_dropout_by_hand(inner, method, train):
+    net = fa.BinaryNet.init(
+        train,
+        width=3,
+        weight_scale=0.05,
+        bias_scale=0.05,
+        rng=np.random.default_rng(1),
+        train_second_layer=True,
+    )
+    rate, share = 0.05, 0.3
+    rule = fa.Dropout(share, rule=inner)
+    steps = {"learning_rate": rate, "steps": 25, "rng": np.random.default_rng(5)}
+    run = fa.descend(net, train, rule=rule, method=method, **steps)
+    W, b, a = net.weights.copy(), net.biases.copy(), net.second_layer[0].copy()
+    masks = np.random.default_rng(5)
+    for _ in range(25):
+        kept = (masks.random((6, 40)) >= share).T / (1 - share)
+        Z = train.x @ W.T + b
+        hidden = np.maximum(Z, 0) * kept
+        residual = train.y / (1 + np.exp(train.y * (hidden @ a))) / len(train)
+        pull = residual[:, None] * (Z >= 0) * kept * a
+        W, b, a = (
+            W + rate * pull.T @ train.x,
+            b + rate * pull.sum(axis=0),
+            a + rate * residual @ hidden,
+        )
+    np.testing.assert_allclose(run.net.weights, W, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(run.net.biases, b, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(run.net.second_layer[0], a, rtol=1e-9, atol=1e-12)
+    # what is recorded is the whole network
+    margins = train.y * (np.maximum(train.x @ W.T + b, 0) @ a)
+    np.testing.assert_allclose(run.margins[-1], margins, rtol=1e-9)
+
+
+def test_dropout_of_nothing_and_of_batches(net, train):
+    runs = [
+        fa.descend(net, train, learning_rate=0.01, steps=9, rule=rule, rng=np.random.default_rng(2))
+        for rule in (fa.GradientDescent(), fa.Dropout(0.0))
+    ]
+    np.testing.assert_array_equal(runs[0].net.weights, runs[1].net.weights)
+    twice = fa.Dropout(0.5, rule=fa.Dropout(0.5)).neuron_factors(
+        (4, 5000), np.random.default_rng(0)
+    )
+    assert set(np.unique(twice)) == {0.0, 4.0}
+    assert twice.mean() == pytest.approx(1, abs=0.05)  # the mean gradient is that of the outputs
+    rule = fa.Dropout(0.5, rule=fa.SGD(8))
+    assert rule.batch == 8
+    run = fa.descend(
+        net, train, learning_rate=0.01, steps=3, rule=rule, rng=np.random.default_rng(2)
+    )
+    moved = np.flatnonzero(run.point_coefficients[1].any(axis=0))
+    assert 0 < len(moved) <= 8
+    with pytest.raises(fa.InputError, match="rng must be"):
+        fa.descend(net, train, learning_rate=0.01, steps=1, rule=fa.Dropout())
+    with pytest.raises(fa.InputError, match="rate must be below 1; got 1.0"):
+        fa.Dropout(1.0)

@@ -70,7 +70,7 @@ def descend(
         The loss to minimise; by default `Logistic` on the labels y for one output, `CrossEntropy`
         on the clusters for many.
     rng : numpy.random.Generator, optional
-        For rules with mini-batches.
+        For rules with mini-batches, and for `Dropout`.
     record : int or sequence of int
         The steps to record, or how many, spaced evenly in log-time. The first (0) and the last
         are always among them.
@@ -154,7 +154,7 @@ def descent_steps(
         if step == steps:
             return
         with np.errstate(over="ignore", invalid="ignore"):
-            gradients = _gradients(state, rule, loss, targets, outputs, next(batches), step)
+            gradients = _gradients(state, rule, loss, targets, outputs, next(batches), step, rng)
             updates, rule_state = rule.update(
                 gradients, rule_state, state.parameters, learning_rate
             )
@@ -169,6 +169,7 @@ def _gradients(
     outputs: FloatArray,
     batch: Batch,
     step: int,
+    rng: np.random.Generator | None,
 ) -> Parameters:
     """Return the gradients of a batch, at the points and the weights that the rule asks for."""
     wanted, seen = targets[..., batch], outputs[:, batch]
@@ -178,6 +179,10 @@ def _gradients(
         points = rule.perturbed_points(TrainingStep(step, net, x, Z, y, loss, wanted))
         state, batch = state.at_points(points.astype(x.dtype, copy=False)), ALL_POINTS
         seen = state.outputs()
+    factors = rule.neuron_factors(state.Z.shape, rng)
+    if factors is not None:
+        state = state.with_factors(factors)
+        seen = state.outputs()[:, batch]
     gradients = state.gradients(loss.residuals(seen, wanted), batch)
     ahead = rule.lookahead(gradients)
     if ahead is not None:

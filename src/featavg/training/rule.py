@@ -107,6 +107,12 @@ class Rule(ABC):
         `gradients` are derivatives of the mean loss.
         """
 
+    def neuron_factors(
+        self, shape: tuple[int, int], rng: np.random.Generator | None
+    ) -> FloatArray | None:
+        """Return the factor of each neuron's output at each point in a step; None for 1."""
+        return None
+
     def lookahead(self, gradients: Parameters) -> Parameters | None:
         """Return the displacement at which the gradient is taken instead; None for none."""
         return None
@@ -169,7 +175,7 @@ class Momentum(GradientDescent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _below_one("momentum", self.momentum)
+        below_one("momentum", self.momentum)
 
     def init(self, parameters: Parameters) -> _Arrays:
         """Return velocities of zero."""
@@ -230,7 +236,7 @@ class Adam(Rule):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("first", "second"):
-            _below_one(name, getattr(self, name))
+            below_one(name, getattr(self, name))
         checks.scale("epsilon", self.epsilon)
 
     def init(self, parameters: Parameters) -> tuple[int, _Arrays, _Arrays]:
@@ -304,6 +310,7 @@ class SAM(GradientDescent):
         return {name: g * (self.radius / (norm + 1e-12)) for name, g in gradients.items()}
 
 
-def _below_one(name: str, value: float) -> None:
+def below_one(name: str, value: float) -> None:
+    """Refuse a number that is not from 0 to below 1."""
     if not checks.scale(name, value, zero=True) < 1:
         raise InputError(f"{name} must be below 1; got {value!r}.")

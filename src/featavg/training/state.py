@@ -71,10 +71,13 @@ class TrainingState(ABC):
         The second layer.
     parameters : dict of arrays
         What a rule moves, by name; see `Parameters`.
+    factors : array of shape (neurons, points), or None
+        What the outputs of the neurons are multiplied by; see `with_factors`.
     """
 
     Z: FloatArray
     parameters: dict[str, FloatArray]
+    factors: FloatArray | None = None
 
     def __init__(self, net: TwoLayerNet, sample: Sample) -> None:
         kind = sample.x.dtype
@@ -117,7 +120,8 @@ class TrainingState(ABC):
 
     def hidden(self, batch: Batch = ALL_POINTS) -> FloatArray:
         """Return the outputs of the neurons at the points of a batch."""
-        return hidden_values(self.net.activation, self.Z[:, batch], self._divisors())
+        hidden = hidden_values(self.net.activation, self.Z[:, batch], self._divisors())
+        return hidden if self.factors is None else hidden * self.factors[:, batch]
 
     def outputs(self) -> FloatArray:
         """Return the outputs at the training points, shape (outputs, points)."""
@@ -138,6 +142,8 @@ class TrainingState(ABC):
         Z = self.Z[:, batch]
         size = residuals.shape[1]
         signal = self.A.T @ residuals
+        if self.factors is not None:
+            signal *= self.factors[:, batch]
         along: Any = 0.0
         if divisors is None:
             signal *= activation.slope(Z)
@@ -161,6 +167,12 @@ class TrainingState(ABC):
         other = copy(self)
         other.parameters = dict(self.parameters)
         other.apply(step)
+        return other
+
+    def with_factors(self, factors: FloatArray) -> TrainingState:
+        """Return the state with the outputs of the neurons multiplied, and leave this one."""
+        other = copy(self)
+        other.factors = factors.astype(self.Z.dtype, copy=False)
         return other
 
     def at_points(self, x: FloatArray) -> TrainingState:

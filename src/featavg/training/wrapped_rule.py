@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.errors import InputError
-from featavg.training.rule import GradientDescent, Parameters, Rule, TrainingStep
+from featavg.training.rule import GradientDescent, Parameters, Rule, TrainingStep, below_one
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -65,6 +67,12 @@ class WrappedRule(Rule):
         """Return the points of the other rule."""
         return self.rule.perturbed_points(step)
 
+    def neuron_factors(
+        self, shape: tuple[int, int], rng: np.random.Generator | None
+    ) -> FloatArray | None:
+        """Return the factors of the other rule."""
+        return self.rule.neuron_factors(shape, rng)
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LearningRates(WrappedRule):
@@ -82,7 +90,6 @@ class LearningRates(WrappedRule):
 
     Examples
     --------
-    >>> import numpy as np
     >>> rule = LearningRates(biases=10.0)
     >>> rule, rule.linear
     (LearningRates(biases=10.0), True)
@@ -105,3 +112,43 @@ class LearningRates(WrappedRule):
         updates, state = super().update(gradients, state, parameters, learning_rate)
         factors = {"biases": self.biases, "second_layer": self.second_layer}
         return {name: factors.get(name, 1.0) * value for name, value in updates.items()}, state
+
+
+@dataclass(frozen=True, repr=False)
+class Dropout(WrappedRule):
+    r"""Another rule, with dropout of neurons (Srivastava et al., 2014).
+
+    Paper: none, an extension. In each step each neuron is silent at each point with the
+    probability `rate`, independently, and its output is otherwise divided by 1 - `rate`; the
+    gradient is that of this random network. What is recorded, and what training ends with, is the
+    whole network. Gradients stay combinations of the points, so a linear rule stays linear.
+
+    Parameters
+    ----------
+    rate : float
+        The probability, from 0 to below 1.
+    rule : Rule
+        The other rule; gradient descent by default.
+
+    Examples
+    --------
+    >>> rule = Dropout(0.2)
+    >>> rule, rule.linear
+    (Dropout(rate=0.2), True)
+    >>> np.unique(rule.neuron_factors((2, 30), np.random.default_rng(0)))
+    array([0.  , 1.25])
+    """
+
+    rate: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        below_one("rate", self.rate)
+
+    def neuron_factors(
+        self, shape: tuple[int, int], rng: np.random.Generator | None
+    ) -> FloatArray | None:
+        """Draw which neurons are silent at which points, and return the factors of all."""
+        kept = checks.generator(rng).random(shape) >= self.rate
+        others = super().neuron_factors(shape, rng)
+        return kept / (1 - self.rate) * (1.0 if others is None else others)
