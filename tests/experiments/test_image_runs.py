@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from featavg.apps.cli.main import main
+from featavg.errors import InputError
+from featavg.experiments import margin_mnist
 from featavg.vision import curves
 from support import tiny_datasets
 
@@ -96,3 +99,15 @@ def test_margin_mnist_trains_one_network_longer_and_longer(run):
     # a run that stops earlier is the beginning of the longer one
     _, _, shorter = run("margin-mnist", tiny.replace("--epochs 8", "--epochs 4"), "shorter")
     assert shorter[-1] == rows[1]
+
+
+def test_margin_mnist_can_be_measured_at_the_epochs_of_the_talk():
+    usual = margin_mnist.EXPERIMENT.parameters
+    assert usual.milestones == [27, 54, 108]
+    assert replace(usual, rows="talk").milestones == [38, 75, 107]
+    longest = replace(usual, rows="talk", epochs=10_000)
+    assert longest.milestones == [38, 75, 107, 935, 10_000]
+    growth = margin_mnist.expects(longest)[3]
+    assert growth.paper == "21 from 38 to 10,000 epochs"
+    with pytest.raises(InputError, match="epochs must be at least 75 because .*; got 50"):
+        replace(usual, rows="talk", epochs=50)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from featavg import experiments
-from featavg.experiments import ledger
+from featavg.experiments import ledger, theorem
 from featavg.theory import LEDGER
 
 
@@ -32,3 +32,14 @@ def test_the_preset_decides_how_many_clusters_there_are_unless_they_are_given():
     assert replace(usual, preset="theorem").k == 3
     assert replace(usual, preset="theorem").setting.dim == 3**10
     assert replace(usual, preset="theorem", clusters=4).k == 4
+
+
+def test_the_poster_can_be_tried_at_the_sizes_of_the_figures():
+    at_figures = replace(ledger.EXPERIMENT.parameters, preset="poster-figures").setting
+    assert isinstance(at_figures, theorem.Parameters)
+    sizes = at_figures.k, at_figures.dim, at_figures.samples, at_figures.width
+    assert sizes == (10, 3072, 1000, 5)
+    assert at_figures.learning_rate == pytest.approx(3072**-0.5)
+    assert at_figures.scales == (pytest.approx(3072**-0.5), pytest.approx(1 / 3072))
+    assert replace(at_figures, clusters=4).width == 2
+    assert replace(at_figures, preset="poster").dim == 3**10

@@ -30,11 +30,13 @@ IDENTITIES = (
 class Parameters(CheckedParameters):
     """The scale at which the claims are checked."""
 
-    preset: Literal["paper", "theorem", "poster"] = parameter(
-        "paper", "the setting of the paper's figures, of Assumption 4.3, or of the poster"
+    preset: Literal["paper", "theorem", "poster", "poster-figures"] = parameter(
+        "paper",
+        "the setting of the paper's figures, of Assumption 4.3, of the poster, or of the poster "
+        "at the k, d, n and m of the paper's figures",
     )
     clusters: int | None = parameter(
-        None, "k; by default 10 for the paper's setting and 3 for the others", least=2
+        None, "k; by default 10 at the sizes of the paper's figures, else 3", least=2
     )
     times: int = parameter(30, "recorded times, evenly spaced in log-time", least=3)
     tolerance: float = parameter(0.05, "tolerance of fast_forward")
@@ -48,18 +50,18 @@ class Parameters(CheckedParameters):
     @property
     def k(self) -> int:
         """The number of clusters, whose default depends on the preset."""
-        return self.clusters or (10 if self.preset == "paper" else 3)
+        setting = self.setting
+        return setting.clusters if isinstance(setting, SyntheticSetting) else setting.k
 
     @property
     def setting(self) -> SyntheticSetting | theorem.Parameters:
         """The hyper-parameters of the preset."""
-        k = self.k
         if self.preset == "paper":
-            return SyntheticSetting(
-                clusters=k, width=max(1, round(k / 2)), test_samples=self.test_samples
-            )
+            k = self.clusters or SyntheticSetting().clusters
+            width = max(1, round(k / 2))
+            return SyntheticSetting(clusters=k, width=width, test_samples=self.test_samples)
         return theorem.Parameters(
-            clusters=k,
+            clusters=self.clusters,
             preset=self.preset,
             times=self.times,
             tolerance=self.tolerance,

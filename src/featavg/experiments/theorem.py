@@ -16,7 +16,7 @@ from featavg.drawing.views import Mark, View
 from featavg.lab.expectations import Expectation, at_least, at_most, within
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
-from featavg.lab.setting import Pair
+from featavg.lab.setting import Pair, SyntheticSetting
 from featavg.lab.tables import Measurements, Results, Table, prefixed
 from featavg.lab.timelines import Series, over_time, table_over_time, through_training
 from featavg.measures.alignment import clean_accuracy
@@ -32,6 +32,7 @@ from featavg.training.trajectory import Trajectory
 # From this many points on, single precision: the Gram matrix is then the largest object by far.
 _SINGLE_PRECISION_FROM = 8000
 _NETS = ("coarse", "fine")
+_FIGURES = SyntheticSetting()
 _SERIES = (
     Series(
         "coefficients",
@@ -68,15 +69,21 @@ _SERIES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters(CheckedParameters):
-    """Assumption 4.3 with its constants, or the poster's initialisation."""
+    """Assumption 4.3 with its constants, or the poster's initialisation, also at other sizes."""
 
-    clusters: int = parameter(3, "k, from which everything else follows", least=2)
-    preset: Literal["theorem", "poster"] = parameter(
-        "theorem", "initialisation and learning rate: of Assumption 4.3, or of the poster"
+    clusters: int | None = parameter(
+        None,
+        "k, from which everything else follows; by default 3, at the figures' sizes 10",
+        least=2,
     )
-    dim_constant: float = parameter(1.0, "d = this · k^10")
-    samples_constant: float = parameter(1.0, "n = this · k^7")
-    width_constant: float = parameter(1.0, "m = this · k")
+    preset: Literal["theorem", "poster", "poster-figures"] = parameter(
+        "theorem",
+        "initialisation and learning rate: of Assumption 4.3, of the poster, or of the poster at "
+        "the k, d, n and m of the paper's figures",
+    )
+    dim_constant: float = parameter(1.0, "d = this · k^10 (figures: · 3072)")
+    samples_constant: float = parameter(1.0, "n = this · k^7 (figures: · 1000)")
+    width_constant: float = parameter(1.0, "m = this · k (figures: · k/2)")
     rate_constant: float = parameter(1.0, "eta = this · d^-2 (poster: · d^-1/2)")
     init_constant: float = parameter(1.0, "sigma² = this · eta · k^-5 (poster: · 1/d, 1/d²)")
     horizon: float = parameter(100.0, "eta·t to which the 2-class network is trained")
@@ -94,19 +101,29 @@ class Parameters(CheckedParameters):
         checks.memory(f"n = {self.samples:,} points and their Gram matrix", needed)
 
     @property
+    def k(self) -> int:
+        """The number of clusters, whose default depends on the preset."""
+        return self.clusters or (_FIGURES.clusters if self._at_figures else 3)
+
+    @property
+    def _at_figures(self) -> bool:
+        return self.preset == "poster-figures"
+
+    @property
     def dim(self) -> int:
-        """The dimension d, k^10 times its constant."""
-        return round(self.dim_constant * self.clusters**10)
+        """The dimension d, k^10 times its constant, or 3072."""
+        return round(self.dim_constant * (_FIGURES.dim if self._at_figures else self.k**10))
 
     @property
     def samples(self) -> int:
-        """The number n of training points, k^7 times its constant."""
-        return round(self.samples_constant * self.clusters**7)
+        """The number n of training points, k^7 times its constant, or 1000."""
+        return round(self.samples_constant * (_FIGURES.samples if self._at_figures else self.k**7))
 
     @property
     def width(self) -> int:
-        """The number m of positive (and of negative) neurons, k times its constant."""
-        return max(1, round(self.width_constant * self.clusters))
+        """The number m of positive (and of negative) neurons, k times its constant, or k/2."""
+        usual = self.k / 2 if self._at_figures else self.k
+        return max(1, round(self.width_constant * usual))
 
     @property
     def learning_rate(self) -> float:
@@ -117,15 +134,15 @@ class Parameters(CheckedParameters):
     def scales(self) -> tuple[float, float]:
         """The standard deviations of the initial weights and biases."""
         d = float(self.dim)
-        if self.preset == "poster":
+        if self.preset != "theorem":
             return np.sqrt(self.init_constant / d), np.sqrt(self.init_constant) / d
-        both = np.sqrt(self.init_constant * self.learning_rate * float(self.clusters) ** -5)
+        both = np.sqrt(self.init_constant * self.learning_rate * float(self.k) ** -5)
         return both, both
 
     @property
     def horizons(self) -> tuple[float, float]:
         """The times η·t to which the 2-class and the k-class network are trained."""
-        fine = float(self.clusters) ** 8 if self.fine_horizon is None else self.fine_horizon
+        fine = float(self.k) ** 8 if self.fine_horizon is None else self.fine_horizon
         return self.horizon, fine
 
     @property
@@ -137,7 +154,7 @@ class Parameters(CheckedParameters):
 def train(parameters: Parameters, seed: int) -> Pair[Trajectory]:
     """Draw a sample and train both networks to their horizons."""
     data, coarse_rng, fine_rng, after = np.random.default_rng(seed).spawn(4)
-    law = MultiCluster(clusters=parameters.clusters, dim=parameters.dim)
+    law = MultiCluster(clusters=parameters.k, dim=parameters.dim)
     sample = law.sample(parameters.samples, rng=data, coordinates="span", dtype=parameters.dtype)
     test = sample.fresh(parameters.test_samples, rng=data)
     width, (scale, bias_scale) = parameters.width, parameters.scales
@@ -210,7 +227,7 @@ def _at(
 
 def expects(parameters: Parameters) -> list[Expectation]:
     """Return the items of Theorems 4.5 and 4.7 as numbers at the horizon."""
-    k = parameters.clusters
+    k = parameters.k
     coarse, fine = np.sqrt(parameters.dim / k), np.sqrt(parameters.dim / 2)
     coarse_radius, fine_radius = (f"median radius, theory {r:.4g}" for r in (coarse, fine))
     of_coarse = [
@@ -232,12 +249,12 @@ def expects(parameters: Parameters) -> list[Expectation]:
 
 def table(parameters: Parameters, results: Results) -> Table:
     """Return every quantity at every recorded time."""
-    return table_over_time(results, {"coarse": 2, "fine": parameters.clusters})
+    return table_over_time(results, {"coarse": 2, "fine": parameters.k})
 
 
 def views(parameters: Parameters, results: Results) -> list[View]:
     """Return what the theorems speak of over log-time, for each network on its own horizon."""
-    k, d = parameters.clusters, parameters.dim
+    k, d = parameters.k, parameters.dim
     about = (
         f"k = {k}, d = {d:,}, n = {parameters.samples:,}, η = {parameters.learning_rate:.3g}, "
         f"{parameters.preset} preset."

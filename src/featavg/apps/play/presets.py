@@ -81,7 +81,11 @@ def _regime(parameters: theorem.Parameters) -> Settings:
     weight_scale, bias_scale = parameters.scales
     steps = round(parameters.horizon / parameters.learning_rate)
     return _settings_of(
-        parameters, weight_scale=weight_scale, bias_scale=bias_scale, steps=float(steps)
+        parameters,
+        clusters=parameters.k,
+        weight_scale=weight_scale,
+        bias_scale=bias_scale,
+        steps=float(steps),
     )
 
 
