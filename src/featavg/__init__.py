@@ -19,6 +19,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from featavg.data.grouping import Grouping
 from featavg.data.law import Law, MeasuredLaw, Sample
 from featavg.data.multicluster import AnisotropicClusters, MultiCluster, XorClusters
 from featavg.errors import CertificationWarning, FeatureScaleWarning, InputError
@@ -123,6 +124,7 @@ __all__ = [
     "Exponential",
     "FeatureScaleWarning",
     "GradientDescent",
+    "Grouping",
     "Hinge",
     "InputError",
     "KKTResidual",

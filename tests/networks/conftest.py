@@ -10,7 +10,7 @@ def binary(rng):
     return fa.BinaryNet(rng.standard_normal((6, 4)), rng.standard_normal(6))
 
 
-@pytest.fixture(params=["probability", "argmax"])
+@pytest.fixture(params=["probability", "argmax", "logit-sum"])
 def multi(request, rng):
     return fa.MultiClassNet(
         rng.standard_normal((10, 4)), classes=5, positive=[1, 4], readout=request.param

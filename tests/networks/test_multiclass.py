@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 import featavg as fa
 from support.literal import relu
@@ -19,9 +19,39 @@ def test_multiclass_logits_and_readouts_are_the_formulas_of_section_4_2(multi, r
     if multi.readout == "probability":
         expected = p[:, [1, 4]].sum(axis=1) - p[:, [0, 2, 3]].sum(axis=1)
     else:
-        expected = logits[:, [1, 4]].max(axis=1) - logits[:, [0, 2, 3]].max(axis=1)
+        of = np.max if multi.readout == "argmax" else np.sum
+        expected = of(logits[:, [1, 4]], axis=1) - of(logits[:, [0, 2, 3]], axis=1)
     np.testing.assert_allclose(multi.score(x), expected, atol=1e-14)
     np.testing.assert_array_equal(multi.predict(x), np.where(expected > 0, 1, -1))
+
+
+def test_the_difference_of_log_sum_exps_decides_as_the_probabilities_do(rng):
+    """p_+ - p_- = tanh((lse_+ - lse_-)/2), so it is no readout of its own."""
+    net = fa.MultiClassNet(rng.standard_normal((10, 4)), classes=5, positive=[1, 4])
+    f = net.logits(rng.standard_normal((200, 4)))
+    p = softmax(f, axis=1)
+    difference = logsumexp(f[:, [1, 4]], axis=1) - logsumexp(f[:, [0, 2, 3]], axis=1)
+    sums = p[:, [1, 4]].sum(axis=1) - p[:, [0, 2, 3]].sum(axis=1)
+    np.testing.assert_allclose(np.tanh(difference / 2), sums, atol=1e-14)
+    np.testing.assert_allclose(net.decision(f.T), difference, atol=1e-14)
+
+
+def test_summed_logits_are_a_binary_network(rng):
+    activation = fa.LeakyReLU(0.2)
+    net = fa.MultiClassNet(
+        rng.standard_normal((10, 4)), 5, [1, 4], "logit-sum", rng.standard_normal(10),
+        activation=activation,
+    )  # fmt: skip
+    x = rng.standard_normal((50, 4))
+    binary = net.to_binary()
+    np.testing.assert_allclose(binary.score(x), net.score(x))
+    np.testing.assert_array_equal(binary.neuron_signs, net.neuron_signs)
+    assert binary.activation == activation
+    assert binary.has_biases
+    with pytest.raises(
+        fa.InputError, match="only with the readout 'logit-sum'; got the readout 'a"
+    ):
+        net.with_readout("argmax").to_binary()
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1.0, 1e200])

@@ -18,6 +18,7 @@ def test_the_exported_module_computes_the_same(outputs, rng):
         fa.BinaryNet(rng.standard_normal((6, 4)), rng.standard_normal(6)),
         fa.MultiClassNet(rng.standard_normal((6, 4)), 3, [0, 2]),
         fa.MultiClassNet(rng.standard_normal((6, 4)), 3, [0, 2], "argmax"),
+        fa.MultiClassNet(rng.standard_normal((6, 4)), 3, [0, 2], "logit-sum"),
     ):
         if outputs == "classes" and isinstance(net, fa.BinaryNet):
             with pytest.raises(fa.InputError, match="needs a MultiClassNet"):

@@ -1,6 +1,7 @@
 """Every pair of seam and method: right for another object than the default, or refused.
 
-A class for each of the five seams (law, activation, loss, rule, norm), a test for each method.
+A class for each of the five seams (law, activation, loss, rule, norm), one for labels and one for
+readouts; a test for each method.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import pytest
 from scipy.special import expit
 
 import featavg as fa
-from featavg.estimators import AveragingClassifier, load
+from featavg.estimators import AveragingClassifier, DecoupledClassifier, load
 from featavg.estimators.heads import Head
 from featavg.measures.distance import distance_to_averaging, distance_to_decoupled
 from featavg.networks import reference
@@ -94,6 +95,17 @@ def check_saved(net, folder):
     assert again.head_.net.activation == net.activation
     np.testing.assert_array_equal(again.head_.net.weights, net.weights)
     for name in ("decision_function", "predict_radius"):
+        np.testing.assert_array_equal(getattr(again, name)(USUAL.x), getattr(model, name)(USUAL.x))
+
+
+def check_saved_classes(net, class_of, folder):
+    """A saved network of many classes has the same readout, decisions and radii."""
+    model = DecoupledClassifier(1, random_state=0).fit(USUAL.x, USUAL.y)
+    model.head_ = Head(net, class_of)
+    model.save(folder / "model.npz")
+    again = load(folder / "model.npz")
+    assert again.head_.net.readout == net.readout
+    for name in ("decision_function", "predict", "predict_radius"):
         np.testing.assert_array_equal(getattr(again, name)(USUAL.x), getattr(model, name)(USUAL.x))
 
 
@@ -647,7 +659,163 @@ class TestNorm:
         assert "norm" not in inspect.signature(load).parameters
 
 
-@pytest.mark.parametrize("seam", [TestLaw, TestActivation, TestLoss, TestRule, TestNorm])
+class TestLabels:
+    """Fine labels that clusters share."""
+
+    train = sample_of(fa.MultiCluster(clusters=5, dim=30)).grouped("1,2|2")
+
+    def net(self, readout="argmax", **options):
+        return fitted(multi(self.train, readout=readout), self.train, **options)
+
+    def test_train(self):
+        """As on points whose clusters are the groups; with all losses in test_grouping."""
+        plain = fa.Sample.from_points(self.train.x, self.train.labels, positive=2)
+        start = multi(self.train)
+        for rule in (fa.GradientDescent(), fa.Adam(), fa.SAM(0.1)):
+            first, second = (
+                fa.descend(start, s, learning_rate=0.01, steps=20, rule=rule).net
+                for s in (self.train, plain)
+            )
+            np.testing.assert_allclose(first.weights, second.weights, rtol=1e-8, atol=1e-11)
+
+    def test_fast_forward(self):
+        net = multi(self.train)
+        options = {"learning_rate": 1e-4, "steps": 2000, "record": 2}
+        literal = fa.descend(net, self.train, **options)
+        leaps = fa.fast_forward(net, self.train, **options, tolerance=1e-3)
+        np.testing.assert_allclose(leaps.margins[-1], literal.margins[-1], rtol=0.02)
+
+    def test_exact_radii(self):
+        net, x, y = self.net(), self.train.x, self.train.y
+        check_radii(net, x, y, fa.exact_radii(net, x, y, jobs=1))
+
+    def test_bracket(self):
+        net, x, y = self.net("probability"), self.train.x, self.train.y
+        radii = fa.exact_radii(net, x, y, jobs=1)
+        assert (radii.lower <= radii.upper).all()
+        assert (net.predict(x + radii.perturbations)[radii.upper > 0] != y[radii.upper > 0]).all()
+
+    def test_attacks(self):
+        net, x, y = self.net(), self.train.x, self.train.y
+        attack = fa.pgd(net, x, y, radius=9.0, rng=np.random.default_rng(0),
+                        objective="cross-entropy", fine_labels=self.train.labels)  # fmt: skip
+        flipped = net.predict(x + attack.perturbations) != y
+        np.testing.assert_array_equal(flipped, attack.success)
+
+    def test_margins(self):
+        net = multi(self.train)
+        f, own = net.logits(self.train.x), self.train.labels
+        points = np.arange(len(own))
+        q = f[points, own] - np.where(np.eye(3)[own], -np.inf, f).max(axis=1)
+        expected = q.min() / np.linalg.norm(net.weights)
+        assert fa.normalized_margin(net, self.train) == pytest.approx(expected)
+
+    def test_kkt(self):
+        net = self.net()
+        found = fa.kkt_residual(net, self.train)
+        plain = fa.Sample.from_points(self.train.x, self.train.labels, positive=2)
+        assert found.stationarity == pytest.approx(fa.kkt_residual(net, plain).stationarity)
+
+    def test_distance(self):
+        """The averaging network has one output, whatever the fine labels are."""
+        averages = reference.averaging(self.train)
+        assert distance_to_averaging(averages, self.train).upper < 1e-9
+
+    def test_theory(self):
+        run = fa.descend(multi(self.train), self.train, learning_rate=0.01, steps=2)
+        refused("fine label for each cluster", ProofQuantities, run)
+
+    @pytest.mark.vision
+    def test_to_torch(self):
+        import torch
+
+        net = self.net()
+        logits = net.to_torch("classes")(torch.tensor(self.train.x)).detach().numpy()
+        np.testing.assert_allclose(logits, net.logits(self.train.x))
+
+    def test_save_load(self, tmp_path):
+        check_saved_classes(self.net(), np.array([1, 1, 0]), tmp_path)
+
+
+class TestReadout:
+    """The readout "logit-sum", which is that of a `BinaryNet`."""
+
+    net = fitted(multi(USUAL, readout="logit-sum"), USUAL)
+    x, y = USUAL.x, USUAL.y
+
+    def test_train(self):
+        """Training is by the outputs of the classes, whatever the readout."""
+        other = fitted(multi(USUAL), USUAL)
+        np.testing.assert_array_equal(self.net.weights, other.weights)
+
+    def test_fast_forward(self):
+        options = {"learning_rate": 1e-3, "steps": 500, "record": 2}
+        runs = [fa.fast_forward(multi(USUAL, readout=r), USUAL, **options)
+                for r in ("logit-sum", "argmax")]  # fmt: skip
+        np.testing.assert_array_equal(runs[0].net.weights, runs[1].net.weights)
+        assert runs[0].net.readout == "logit-sum"
+
+    def test_exact_radii(self):
+        radii = fa.exact_radii(self.net, self.x, self.y, jobs=1)
+        check_radii(self.net, self.x, self.y, radii)
+        twin = fa.exact_radii(self.net.to_binary(), self.x, self.y, jobs=1)
+        np.testing.assert_allclose(radii.upper, twin.upper, rtol=1e-9)
+        argmax = fa.exact_radii(self.net.with_readout("argmax"), self.x, self.y, jobs=1)
+        assert np.abs(argmax.upper - radii.upper).max() > 0.1
+        assert radii.verify(self.net, self.x).holds
+        assert fa.exact_radii(self.net, self.x[:2], self.y[:2], norm="linf").norm == "linf"
+
+    def test_bracket(self):
+        """There is nothing between the bounds: they are those of the search."""
+        curves = [fa.robust_curve(self.net, self.x, self.y, radii=[1.0, 3.0], method=m)
+                  for m in ("exact", "bracket", "auto")]  # fmt: skip
+        for curve in curves:
+            np.testing.assert_allclose(curve.broken_at, curves[0].broken_at)
+            np.testing.assert_allclose(curve.safe_until, curve.broken_at, rtol=1e-5)
+
+    def test_attacks(self):
+        exact = fa.exact_radii(self.net, self.x, self.y, jobs=1)
+        attack = fa.minimal_norm(self.net, self.x, self.y)
+        assert (attack.upper >= exact.lower * (1 - 1e-9)).all()
+        np.testing.assert_allclose(np.median(attack.upper), np.median(exact.upper), rtol=0.01)
+        found = fa.pgd(self.net, self.x, self.y, radius=8.0, rng=np.random.default_rng(0))
+        flipped = self.net.predict(self.x + found.perturbations) != self.y
+        np.testing.assert_array_equal(flipped, found.success)
+
+    def test_margins(self):
+        """Margins are of the classes: the readout takes no part."""
+        other = self.net.with_readout("argmax")
+        assert fa.normalized_margin(self.net, USUAL) == fa.normalized_margin(other, USUAL)
+
+    def test_kkt(self):
+        other = self.net.with_readout("argmax")
+        found, same = (fa.kkt_residual(net, USUAL).stationarity for net in (self.net, other))
+        assert found == same
+
+    def test_distance(self):
+        """A distance is of a network of one output, so of the `BinaryNet` that it is."""
+        refused("one output", distance_to_averaging, self.net, USUAL)
+        assert distance_to_averaging(self.net.to_binary(), USUAL).lower > 0.1
+
+    def test_theory(self):
+        """The proofs are about the weights; what decides is set by the ledger."""
+        run = fa.descend(self.net, USUAL, learning_rate=0.01, steps=2)
+        assert ProofQuantities(run).width == 2
+
+    @pytest.mark.vision
+    def test_to_torch(self):
+        import torch
+
+        logits = self.net.to_torch()(torch.tensor(self.x)).detach().numpy()
+        np.testing.assert_allclose(logits[:, 1], self.net.score(self.x))
+
+    def test_save_load(self, tmp_path):
+        check_saved_classes(self.net, np.array([1, 1, 0, 0]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "seam", [TestLaw, TestActivation, TestLoss, TestRule, TestNorm, TestLabels, TestReadout]
+)
 def test_every_method_is_there(seam):
     assert {f"test_{method}" for method in METHODS} <= set(dir(seam))
 

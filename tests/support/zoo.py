@@ -26,7 +26,7 @@ def random_multi(rng, readout):
 def random_net(rng):
     if rng.random() < 0.4:
         return random_binary(rng)
-    return random_multi(rng, str(rng.choice(["probability", "argmax"])))
+    return random_multi(rng, str(rng.choice(["probability", "argmax", "logit-sum"])))
 
 
 def odd_networks(rng):
@@ -114,7 +114,7 @@ def random_problem(seed):
             rng.standard_normal((8, dim)),
             classes=4,
             positive=[0, 2],
-            readout=str(rng.choice(["probability", "argmax"])),
+            readout=str(rng.choice(["probability", "argmax", "logit-sum"])),
         )
     return net, rng.standard_normal((points, dim)), rng.choice([-1, 1], points), rng
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray, frozen
+from featavg.data.grouping import Grouping
 from featavg.data.orientation import orthonormal_rows
 from featavg.data.span import RESERVE, SpanFrame, normal
 from featavg.drawing.common import mutual_cosines
@@ -299,6 +300,8 @@ class Sample(Pictured):
         :math:`\|\xi_i\|`, of the noise before it is scaled by :math:`\sigma`.
     frame : SpanFrame or None
         The meaning of the coordinates; None for ambient ones.
+    grouping : Grouping or None
+        Which clusters share a fine label; None where each has one of its own. See `grouped`.
 
     Examples
     --------
@@ -319,6 +322,7 @@ class Sample(Pictured):
     cluster: IntArray
     noise_norms: FloatArray
     frame: SpanFrame | None = None
+    grouping: Grouping | None = None
 
     def __post_init__(self) -> None:
         x = checks.matrix("x", self.x)
@@ -348,6 +352,7 @@ class Sample(Pictured):
         }
         for name, value in checked.items():
             object.__setattr__(self, name, frozen(value))
+        _ = self.label_of_cluster  # refuses a grouping for other sides
 
     @classmethod
     def from_points(
@@ -416,11 +421,51 @@ class Sample(Pictured):
 
     def __repr__(self) -> str:
         points, coordinates = self.x.shape
+        groups = "" if self.grouping is None else f" with the labels {self.grouping}"
         return (
-            f"Sample({points} points, {self.law.clusters} clusters, "
+            f"Sample({points} points, {self.law.clusters} clusters{groups}, "
             f"{coordinates} coordinates{'' if self.frame is None else ' of the span'}, "
             f"{self.x.dtype})"
         )
+
+    @cached_property
+    def label_of_cluster(self) -> IntArray:
+        """The fine label of each cluster: its number, or that of its group."""
+        if self.grouping is None:
+            return np.arange(self.law.clusters)
+        return self.grouping.labels(self.law.signs)
+
+    @property
+    def label_signs(self) -> IntArray:
+        """The side of each fine label, +1 or -1, shape (labels,)."""
+        return self.law.signs if self.grouping is None else self.grouping.signs
+
+    @property
+    def labels(self) -> IntArray:
+        """The fine label of each point, shape (points,)."""
+        return self.label_of_cluster[self.cluster]
+
+    def grouped(self, grouping: Grouping | str | None) -> Sample:
+        """Return the same points with fine labels that some clusters share.
+
+        Paper: none, an extension. A `MultiClassNet` that is drawn for it has a class for each
+        label. None gives every cluster its own label again.
+
+        Examples
+        --------
+        >>> from featavg import MultiClassNet, MultiCluster
+        >>> rng = np.random.default_rng(0)
+        >>> train = MultiCluster(clusters=5, dim=50).sample(100, rng=rng).grouped("1,2|2")
+        >>> train.label_of_cluster, train.label_signs
+        (array([0, 1, 1, 2, 2]), array([ 1,  1, -1]))
+        >>> MultiClassNet.init(train, width=1, weight_scale=1e-5, rng=rng)
+        MultiClassNet(3 classes of 1 neuron, 50 coordinates, probability readout)
+        """
+        parsed = None if grouping is None else Grouping.parse(grouping)
+        other = replace(self, grouping=parsed)
+        if "gram" in vars(self):
+            vars(other)["gram"] = self.gram  # the points are the same
+        return other
 
     @cached_property
     def gram(self) -> FloatArray:
@@ -436,7 +481,8 @@ class Sample(Pictured):
         """Draw `size` new points around the same centres, in the same coordinates."""
         size = checks.count("size", size)
         rng = checks.generator(rng)
-        return self.law.draw_points(self.centers, size, rng, self.frame, training=False)
+        drawn = self.law.draw_points(self.centers, size, rng, self.frame, training=False)
+        return drawn if self.grouping is None else drawn.grouped(self.grouping)
 
     def gaussian(self, count: int, *, rng: np.random.Generator) -> FloatArray:
         """Draw `count` vectors of N(0, I) in the coordinates of this sample.

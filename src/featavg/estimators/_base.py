@@ -204,7 +204,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Radii:
         """Return bounds of the L2 radius of each point, in the units of X, and which are exact.
 
-        With the readout "probability" they are the ends of a bracket; with "argmax" they agree
+        With the readout "probability" they are the ends of a bracket; with others they agree
         unless a search reaches a limit.
 
         Parameters
@@ -263,7 +263,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the classifier as a `featavg.ShallowNet` that takes points as `predict` does.
 
         The scaling is folded in, and the labels are those of `classes_`, so that
-        ``featavg.exact_radii(model, X, y)`` takes the model itself. Only for the readout "argmax".
+        ``featavg.exact_radii(model, X, y)`` takes the model itself. Not for the readout
+        "probability".
         """
         check_is_fitted(self)
         return self.head_.after(self.scaling_).to_shallow(self.classes_)

@@ -37,9 +37,10 @@ class DecoupledClassifier(HeadClassifier):
         no subclasses. "auto" uses the largest number that is stable under halving the points, or a
         larger one if that is more robust on held-out points, see
         `featavg.estimators.choice.choose_subclasses`.
-    readout : {"argmax", "probability"}
+    readout : {"argmax", "probability", "logit-sum"}
         Whether the subclass with the largest output decides (radii are exact), or the sum of the
-        probabilities of the subclasses of each class (radii have certified bounds).
+        probabilities of the subclasses of each class (radii have certified bounds), or the sum of
+        their outputs (radii are exact, and much smaller: for comparison).
     width : int
         h, the number of neurons for each subclass.
     max_subclasses : int

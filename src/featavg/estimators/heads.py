@@ -38,7 +38,7 @@ class CertifiedHead(Protocol):
 
     @property
     def readout(self) -> str:
-        """How a class is read out; for "argmax" there is a `to_shallow`."""
+        """How a class is read out; unless it is "probability" there is a `to_shallow`."""
 
     def decision(self, x: FloatArray) -> FloatArray:
         """Return one number for each point of two classes, else one for each point and class."""
@@ -72,7 +72,8 @@ class Head:
     With :math:`f_j` the outputs of the groups, class c has the value
 
     .. math:: D_c = \max_{j \in c} f_j \quad\text{(argmax)}, \qquad
-              D_c = \log \sum_{j \in c} e^{f_j} \quad\text{(probability)}
+              D_c = \log \sum_{j \in c} e^{f_j} \quad\text{(probability)}, \qquad
+              D_c = \sum_{j \in c} f_j \quad\text{(logit-sum)}
 
     and the largest decides. The probabilities are the softmax of these values. Of two classes the
     second wins where :math:`D_1 - D_0 > 0`; the output of a `BinaryNet` is this difference.
@@ -127,9 +128,9 @@ class Head:
         return values[1] - values[0] if len(values) == 2 else values.T
 
     def _values(self, outputs: FloatArray) -> FloatArray:
-        argmax = self.readout == "argmax"
+        value: Any = {"argmax": np.max, "logit-sum": np.sum, "probability": logsumexp}[self.readout]
         members = (outputs[self.class_of == c] for c in range(self.classes))
-        return np.stack([m.max(axis=0) if argmax else logsumexp(m, axis=0) for m in members])
+        return np.stack([value(member, axis=0) for member in members])
 
     def predict(self, x: FloatArray) -> IntArray:
         """Return the class of each point."""
@@ -144,35 +145,39 @@ class Head:
         return softmax(decision, axis=1)
 
     def to_shallow(self, labels: ArrayLike | None = None) -> ShallowNet:
-        """Return the classifier as one network whose largest output decides, for argmax.
+        """Return the classifier as one network whose largest output decides.
+
+        Only where there is one: not for the probability readout.
 
         Parameters
         ----------
         labels : array of shape (classes,), optional
             The labels of the classes; by default their numbers.
         """
-        if self.readout != "argmax":
+        if self.readout == "probability":
             raise InputError(
-                "the class is that of the largest output only with the argmax readout; got the "
-                f"readout {self.readout!r}."
+                "the class is that of the largest output only with the argmax readout, and of the "
+                f"largest sum with 'logit-sum'; got the readout {self.readout!r}."
             )
         names = np.arange(self.classes) if labels is None else np.asarray(labels)
         if self.net.has_one_output:  # the score of class 1 against class 0
             return plain_relus(self.net, self.net.second_layer, names)
+        if self.readout == "logit-sum":
+            members = np.arange(self.classes)[:, None] == self.class_of[None, :]
+            return plain_relus(self.net, members @ self.net.second_layer, names)
         order = np.argsort(self.class_of, kind="stable")  # of equal outputs the first class decides
         return plain_relus(self.net, self.net.second_layer[order], names[self.class_of[order]])
 
     def radii(self, x: FloatArray, classes: IntArray, **search: Any) -> Radii:
         """Return certified radii: no smaller perturbation takes a point out of its given class.
 
-        They are exact for the argmax readout, unless a search reaches its limits, and certified
-        brackets for the probability readout; 0 where the point is misclassified. `search` has
-        options of `featavg.exact_radii`; by default there are fewer nodes, no certificates, and one
-        process.
+        They are certified brackets for the probability readout and exact for others, unless a
+        search reaches its limits; 0 where the point is misclassified. `search` has options of
+        `featavg.exact_radii`; by default there are fewer nodes, no certificates, and one process.
         """
         options: dict[str, Any] = {"max_nodes": MAX_NODES, "certificates": False, "jobs": 1}
         options |= search
-        if self.readout == "argmax":
+        if self.readout != "probability":
             return exact_radii(self.to_shallow(), x, classes, **options)
         lower, upper = np.full(len(x), np.inf), np.full(len(x), np.inf)
         perturbations, turns = np.zeros_like(x), np.ones(len(x), dtype=bool)

@@ -60,15 +60,15 @@ def equivalent_weights(net: TwoLayerNet, sample: Sample) -> FloatArray:
     array([ 4.5, 22.5, 40.5, 58.5])
     """
     law = sample.law
-    own = net.own_clusters(law)
+    own = net.own_clusters(sample)
     weights = np.empty((law.clusters, net.dim), net.weights.dtype)
-    for clusters in np.unique(own, axis=0):  # those of a side, or a single one
+    for clusters in np.unique(own, axis=0):  # those of a side or label
         neurons = np.flatnonzero((own == clusters).all(axis=1))
         live = neurons[net.weights[neurons].any(axis=1)]
         count = int(clusters.sum())
         if len(live) < count > 1:
             raise InputError(
-                f"width must be at least {count} for one weight for each cluster of a side; got "
+                f"width must be at least {count} for one weight for each cluster of a label; got "
                 f"{len(live)} neurons that are not zero."
             )
         shares = np.array_split(live if len(live) else neurons, count)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray, frozen
-from featavg.data.law import Law
+from featavg.data.law import Sample
 from featavg.drawing.common import mutual_cosines
 from featavg.drawing.pictured import Pictured
 from featavg.drawing.views import HeatMaps
@@ -40,7 +40,7 @@ class TwoLayerNet(Pictured):
     weights: FloatArray
     activation: Activation
     readout: str
-    """How the outputs decide: "score", "argmax" or "probability"."""
+    """How the outputs decide: "score", "argmax", "probability" or "logit-sum"."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -147,7 +147,7 @@ class TwoLayerNet(Pictured):
         return InputError(f"{what} needs a network of many classes; got {self!r}.")
 
     @abstractmethod
-    def own_clusters(self, law: Law) -> BoolArray:
+    def own_clusters(self, sample: Sample) -> BoolArray:
         """Return which clusters each neuron is to learn, shape (neurons, clusters)."""
 
     @property

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray, frozen
-from featavg.data.law import Law, Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.activation import Activation, ReLU
 from featavg.networks.base import TwoLayerNet, check_parameters, plain_relus
@@ -191,9 +191,9 @@ class BinaryNet(TwoLayerNet):
         """The logistic loss."""
         return Logistic()
 
-    def own_clusters(self, law: Law) -> BoolArray:
+    def own_clusters(self, sample: Sample) -> BoolArray:
         """Return which clusters each neuron is to learn: all of its side."""
-        return self.neuron_signs[:, None] == law.signs[None, :]
+        return self.neuron_signs[:, None] == sample.law.signs[None, :]
 
     def with_parameters(
         self, weights: FloatArray, biases: FloatArray, second_layer: FloatArray | None = None

@@ -47,11 +47,11 @@ class CoarseCrossEntropy(LogisticMarginLoss):
 
     def targets(self, outputs: int, sample: Sample) -> BoolArray:
         """Return which outputs count as right for each point, shape (outputs, points)."""
-        cluster = fine_labels(outputs, sample)
-        right = sample.law.signs[:, None] == sample.y[None, :]
+        labels = fine_labels(outputs, sample)
+        right = sample.label_signs[:, None] == sample.y[None, :]
         if self._fine is not None:
             known = self._known(len(sample))
-            right[:, known] = np.arange(len(right))[:, None] == cluster[known]
+            right[:, known] = np.arange(len(right))[:, None] == labels[known]
         return right
 
     def _known(self, points: int) -> Any:

@@ -40,7 +40,7 @@ class Loss(ABC):
         return None if self.curvature is None else np.full(points, self.curvature)
 
     def targets(self, outputs: int, sample: Sample) -> Any:
-        """Return the labels of a network with so many outputs: sides of one, else clusters."""
+        """Return the labels of a network with so many outputs: sides of one, else fine labels."""
         return sample.y if outputs == 1 else fine_labels(outputs, sample)
 
     @abstractmethod
@@ -222,7 +222,7 @@ class CrossEntropy(LogisticMarginLoss):
     curvature = 0.5
 
     def targets(self, outputs: int, sample: Sample) -> IntArray:
-        """Return the fine labels: the cluster of each point."""
+        """Return the fine labels: the cluster of each point, or its group."""
         return fine_labels(outputs, sample)
 
     def _spread(self, outputs: FloatArray, targets: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -336,13 +336,15 @@ def log_sum_exp(outputs: FloatArray) -> FloatArray:
 
 
 def fine_labels(outputs: int, sample: Sample) -> IntArray:
-    """Return the cluster of each point, for a network with an output for each."""
-    if sample.law.clusters != outputs or outputs == 1:
+    """Return the cluster of each point, or its label group, for a network of as many outputs."""
+    labels = len(sample.label_signs)
+    if labels != outputs or outputs == 1:
+        what = "cluster" if sample.grouping is None else "label group"
         raise InputError(
-            "this loss needs a network with an output for each cluster of the sample; got "
-            f"{outputs} and {sample.law.clusters}."
+            f"this loss needs a network with an output for each {what} of the sample; got "
+            f"{outputs} and {labels}."
         )
-    return sample.cluster
+    return sample.labels
 
 
 def _pick(outputs: FloatArray, targets: IntArray) -> FloatArray:

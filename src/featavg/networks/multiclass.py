@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike
 
 from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
-from featavg.data.law import Law, Sample
+from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.activation import Activation, ReLU
 from featavg.networks.base import TwoLayerNet, check_parameters, plain_relus
+from featavg.networks.binary import BinaryNet
 from featavg.networks.loss import CrossEntropy, Loss, softmax
 from featavg.networks.shallow import ShallowNet
 
-READOUTS = ("probability", "argmax")
+READOUTS = ("probability", "argmax", "logit-sum")
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -31,8 +32,11 @@ class MultiClassNet(TwoLayerNet):
               \qquad p = \mathrm{softmax}(f_1, \dots, f_k)
 
     trained by the cross-entropy of p on the cluster of each point. The binary score is
-    :math:`\sum_{J_+} p_j - \sum_{J_-} p_j` for the readout "probability" (the paper's) and
-    :math:`\max_{J_+} f_j - \max_{J_-} f_j` for the readout "argmax".
+    :math:`\sum_{J_+} p_j - \sum_{J_-} p_j` for the readout "probability" (the paper's),
+    :math:`\max_{J_+} f_j - \max_{J_-} f_j` for the readout "argmax", and
+    :math:`\sum_{J_+} f_j - \sum_{J_-} f_j` for the readout "logit-sum" (an extension), which is
+    that of a `BinaryNet`, see `to_binary`. The difference of log-sum-exps of the two sides is no
+    further readout: it is the log-odds of the positive side, whose sign is that of "probability".
 
     Parameters
     ----------
@@ -42,7 +46,7 @@ class MultiClassNet(TwoLayerNet):
         k.
     positive : int or sequence of int, optional
         How many classes are positive (the first ones), or which; the first half by default.
-    readout : {"probability", "argmax"}
+    readout : {"probability", "argmax", "logit-sum"}
         How the binary decision is taken.
     biases : array of shape (k·h,), optional
         Biases, :math:`\mathrm{relu}(\langle w_{j,r}, x\rangle + b_{j,r})`, which are trained too.
@@ -59,6 +63,8 @@ class MultiClassNet(TwoLayerNet):
     array([[2., 0., 1., 1.]])
     >>> net.score(x).round(4), net.with_readout("argmax").score(x)
     (array([0.2136]), array([1.]))
+    >>> net.with_readout("logit-sum").score(x)
+    array([0.])
     """
 
     weights: FloatArray
@@ -107,7 +113,7 @@ class MultiClassNet(TwoLayerNet):
         bias_scale: float | None = None,
         activation: Activation = ReLU(),  # noqa: B008
     ) -> MultiClassNet:
-        r"""Draw a network with `width` neurons for each cluster of a sample.
+        r"""Draw a network with `width` neurons for each cluster of a sample, or label group.
 
         Paper: Section 4.2. :math:`w_{j,r} \sim N(0, \sigma_w^2 I_d)` with
         :math:`\sigma_w` = `weight_scale`, :math:`h` = `width`. With `bias_scale` the network has
@@ -123,14 +129,15 @@ class MultiClassNet(TwoLayerNet):
         """
         width = checks.count("width", width)
         weight_scale = checks.scale("weight_scale", weight_scale, zero=True)
-        classes = sample.law.clusters
+        signs = sample.label_signs
+        classes = len(signs)
         with np.errstate(over="ignore"):  # what overflows is refused below
             weights = weight_scale * sample.gaussian(classes * width, rng=rng)
         biases = None
         if bias_scale is not None:
             bias_scale = checks.scale("bias_scale", bias_scale, zero=True)
             biases = bias_scale * rng.standard_normal(classes * width)
-        positive = sample.law.positive_clusters
+        positive = np.flatnonzero(signs == 1).tolist()
         return cls(weights, classes, positive, readout, biases, activation=activation)
 
     def __repr__(self) -> str:
@@ -181,14 +188,17 @@ class MultiClassNet(TwoLayerNet):
         """The cross-entropy."""
         return CrossEntropy()
 
-    def own_clusters(self, law: Law) -> BoolArray:
-        """Return which cluster each neuron is to learn: that of its class."""
-        if law.clusters != self.classes:
+    def own_clusters(self, sample: Sample) -> BoolArray:
+        """Return which clusters each neuron is to learn: those of its class."""
+        labels = len(sample.label_signs)
+        if labels != self.classes:
+            what = "clusters" if sample.grouping is None else "label groups"
             raise InputError(
-                f"net and sample must have the same number of classes and clusters; got "
-                f"{self.classes} and {law.clusters}."
+                f"net and sample must have the same number of classes and {what}; got "
+                f"{self.classes} and {labels}."
             )
-        return np.repeat(np.eye(self.classes, dtype=bool), self.width, axis=0)
+        members = np.arange(labels)[:, None] == sample.label_of_cluster[None, :]
+        return np.repeat(members, self.width, axis=0)
 
     def with_parameters(
         self, weights: FloatArray, biases: FloatArray, second_layer: FloatArray | None = None
@@ -253,10 +263,12 @@ class MultiClassNet(TwoLayerNet):
         return np.tanh(decision / 2) if self.readout == "probability" else decision
 
     def decision(self, outputs: FloatArray) -> FloatArray:
-        """Return the log-odds of the positive side, or the difference of the largest outputs."""
+        """Return the log-odds of the positive side, or the difference of maxima, or of sums."""
         positive, negative = self._sides(outputs)
         if self.readout == "argmax":
             return positive.max(axis=0) - negative.max(axis=0)
+        if self.readout == "logit-sum":
+            return positive.sum(axis=0) - negative.sum(axis=0)
         prior = np.log(len(positive) / len(negative))
         return _log_mean_exp(positive) - _log_mean_exp(negative) + prior.astype(outputs.dtype)
 
@@ -267,17 +279,45 @@ class MultiClassNet(TwoLayerNet):
             if self.readout == "argmax":
                 share = np.zeros_like(side)
                 share[side.argmax(axis=0), np.arange(side.shape[1])] = 1
+            elif self.readout == "logit-sum":
+                share = np.ones_like(side)
             else:
                 share = softmax(side)
             gradient[self.output_signs == sign] = sign * share
         return gradient
 
+    def to_binary(self) -> BinaryNet:
+        """Return the `BinaryNet` of the same neurons, which decides as the readout "logit-sum".
+
+        Paper: none, an extension. Its score is the difference of the sides' sums of outputs.
+
+        Examples
+        --------
+        >>> net = MultiClassNet(weights=np.eye(4), classes=4, readout="logit-sum")
+        >>> net.to_binary().score([[2.0, 0.0, 1.0, 0.5]])
+        array([0.5])
+        """
+        if self.readout != "logit-sum":
+            raise InputError(
+                "a MultiClassNet is a BinaryNet only with the readout 'logit-sum'; got the readout "
+                f"{self.readout!r}."
+            )
+        return BinaryNet(
+            self.weights,
+            self._biases,
+            second_layer=self.output_signs @ self.second_layer,
+            activation=self.activation,
+            train_biases=self.has_biases,
+        )
+
     def to_shallow(self) -> ShallowNet:
-        """Return the network whose largest output decides, for the argmax readout."""
+        """Return the network whose largest output decides; not for the probability readout."""
+        if self.readout == "logit-sum":
+            return self.to_binary().to_shallow()
         if self.readout != "argmax":
             raise InputError(
-                "the largest output of a MultiClassNet decides only with the argmax readout; got "
-                f"the readout {self.readout!r}."
+                "the largest output of a MultiClassNet decides only with the argmax readout, and "
+                f"the sum of outputs with 'logit-sum'; got the readout {self.readout!r}."
             )
         order = np.argsort(self.output_signs, kind="stable")  # of equal outputs -1 decides
         return plain_relus(self, self.second_layer[order], self.output_signs[order])

@@ -49,6 +49,8 @@ class TorchNet(nn.Module):
             decision = logits[:, positive].logsumexp(1) - logits[:, ~positive].logsumexp(1)
         elif self.readout == "argmax":
             decision = logits[:, positive].amax(1) - logits[:, ~positive].amax(1)
+        elif self.readout == "logit-sum":
+            decision = logits[:, positive].sum(1) - logits[:, ~positive].sum(1)
         else:
             decision = logits[:, 0]
         # at a decision of 0 the first of equal logits wins, which is the class of -1

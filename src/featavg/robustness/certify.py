@@ -116,8 +116,8 @@ def exact_radii(
     if probability:
         if bounds is not None or target is not None or size.name != "l2":
             raise InputError(
-                "bounds, a target and norms other than 'l2' need the argmax readout; got "
-                f"{model!r}."
+                "bounds, a target and norms other than 'l2' need the readout 'argmax' or "
+                f"'logit-sum'; got {model!r}."
             )
         return probability_radii(model, X, y, limits, jobs, progress)
     net = as_shallow(model)

@@ -148,7 +148,7 @@ def robust_curve(
     radii : array-like
         The radii, in any order.
     method : {"auto", "exact", "bracket", "minimal-norm", "pgd", "direction"}
-        "exact" computes the curve itself, for a `BinaryNet` or the argmax readout; "bracket"
+        "exact" computes the curve itself, for any readout but "probability"; "bracket"
         certifies it from both sides; "auto" takes "exact" where it is available. Both need a
         piecewise linear activation.
         The others are attacks, which bound it from above only: "minimal-norm" is the best of DDN

@@ -44,6 +44,11 @@ class ProofQuantities:
             raise InputError(f"the proofs need ReLUs and a fixed second layer; got {net!r}.")
         if run.rule != GradientDescent():
             raise InputError(f"the proofs need gradient descent (equation 1); got {run.rule!r}.")
+        if run.sample.grouping is not None and not net.has_one_output:
+            raise InputError(
+                "the proofs need a fine label for each cluster; got the label groups "
+                f"{run.sample.grouping}."
+            )
         if run.loss_function != net.default_loss:
             raise InputError(f"the proofs need {net.default_loss!r}; got {run.loss_function!r}.")
 
@@ -60,7 +65,7 @@ class ProofQuantities:
     @cached_property
     def own_centers(self) -> BoolArray:
         """The centres that each neuron is to learn, shape (neurons, clusters)."""
-        return self.run.net.own_clusters(self.sample.law)
+        return self.run.net.own_clusters(self.sample)
 
     @cached_property
     def own_points(self) -> BoolArray:

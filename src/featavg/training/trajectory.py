@@ -159,7 +159,7 @@ class Trajectory(Pictured):
 
         Own centres are those of a neuron's side, or of its class for a multi-class network.
         """
-        own = self.net.own_clusters(self.sample.law)
+        own = self.net.own_clusters(self.sample)
         values = self.feature_coefficients
         return over_training(self.log_times, values[:, own], values[:, ~own])
 

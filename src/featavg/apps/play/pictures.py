@@ -43,7 +43,7 @@ def snapshot(moment: Trajectory, test: Sample) -> dict[str, Any]:
         "index": rounded(averaging_index(net, sample), 4),
         "neuron_index": rounded(averaging_index_per_neuron(net, sample), 3),
         "lambda": [rounded(row, 4) for row in coefficients[shown]],
-        "own": net.own_clusters(sample.law)[shown].astype(int).tolist(),
+        "own": net.own_clusters(sample)[shown].astype(int).tolist(),
         "margins": rounded(np.quantile(margins, (0, 0.5, 1)), 4),
         "log_loss": rounded(moment.log_loss[-1], 4),
         "accuracy": clean_accuracy(net, test.x, test.y),
