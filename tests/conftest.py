@@ -16,9 +16,13 @@ from support import FILES, tiny_datasets
 collect_ignore = ["support"]  # no tests, and programs that need PyTorch
 
 
-@pytest.fixture(autouse=True)
-def usual_interrupts():
-    """Python's handler of Ctrl-C, which importing dask_jobqueue replaces by its own."""
+@pytest.hookimpl(tryfirst=True)  # before all fixtures, which start processes that inherit it
+def pytest_runtest_setup() -> None:
+    """Use Python's handler of Ctrl-C, however the tests were started and whatever was imported.
+
+    A shell starts what runs in its background with Ctrl-C ignored, and importing dask_jobqueue
+    replaces the handler by its own.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

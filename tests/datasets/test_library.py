@@ -137,13 +137,16 @@ def test_list_shows_what_is_where(declare, npm_with, tmp_path, capsys, cache):
         (["get", "imagenet"], "NAME must be one of 'mnist', 'cifar10', 'fashion-mnist'; got"),
         (["get", "mnist", "../mnist"], "NAME must be one of"),
         (["get"], "the following arguments are required: NAME"),
-        (["get", "mnist", "--data-dir", "/nonexistent"], "data_dir must be a folder that exists"),
-        (["list", "--data-dir", "/nonexistent"], "data_dir must be a folder that exists"),
+        (["get", "mnist", "--data-dir", "missing"], "data_dir must be a folder that exists"),
+        (["list", "--data-dir", "missing"], "data_dir must be a folder that exists"),
         ([], "the following arguments are required: ACTION"),
         (["put"], "invalid choice: 'put'"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(arguments, sentence, capsys, cache):
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    arguments, sentence, capsys, cache, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
     code, out, error = command(capsys, "data", *arguments)
     assert (code, out) == (2, "")
     assert sentence in error
@@ -151,7 +154,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(arguments, sentence, capsys, 
     assert tiny.nothing_is_left(cache)
 
 
-def test_load_says_how_to_get_what_is_not_there():
+def test_load_says_how_to_get_what_is_not_there(cache):
     with pytest.raises(
         InputError, match="mnist is not on this machine: run 'featavg data get mnist'"
     ):
@@ -160,8 +163,8 @@ def test_load_says_how_to_get_what_is_not_there():
         datasets.load("imagenet")
 
 
-def test_the_environment_variable_is_named_if_it_is_wrong(monkeypatch):
-    monkeypatch.setenv("FEATAVG_DATA", "/nonexistent")
+def test_the_environment_variable_is_named_if_it_is_wrong(monkeypatch, tmp_path):
+    monkeypatch.setenv("FEATAVG_DATA", str(tmp_path / "missing"))
     with pytest.raises(InputError, match="FEATAVG_DATA must be a folder that exists"):
         datasets.load("mnist")
 

@@ -174,7 +174,7 @@ def declaration(name: str, *, packed: bytes | None = None, debian: Path | None =
         layouts = (Layout(files, original.layouts[0].folder),)
     package = original.package
     if isinstance(package, DebianPackage):
-        package = replace(package, folder=debian or Path("/nonexistent"))
+        package = replace(package, folder=debian or FILES / "missing")
     elif isinstance(package, NpmPackage):
         packed = package_content(name) if packed is None else packed
         package = replace(package, size=len(packed), sha256=sha256(packed))

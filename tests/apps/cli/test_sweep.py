@@ -22,7 +22,7 @@ from support.sweep_faults import stored_rows
         (["averaging", "phase-imbalance"], "one file or id"),
         (["phase-imbalance", "--vary", "width=1"], "axes of its own"),
         (["status"], "folder of one sweep"),
-        (["status", "/nonexistent"], "folder of a sweep"),
+        (["status", "missing"], "folder of a sweep"),
         pytest.param(
             ["averaging", "--vary", "width=1", "--cluster", "tcp://127.0.0.1:1"],
             "Dask scheduler",
