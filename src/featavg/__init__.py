@@ -15,185 +15,49 @@ data, which makes it fragile; trained on finer labels it learns them one by one.
 0.00
 """
 
+import ast
 from importlib import import_module
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from featavg.data.grouping import Grouping
-from featavg.data.law import Law, MeasuredLaw, Sample
-from featavg.data.multicluster import AnisotropicClusters, MultiCluster, XorClusters
-from featavg.errors import CertificationWarning, FeatureScaleWarning, InputError
-from featavg.measures.alignment import (
-    alignment,
-    averaging_index,
-    averaging_index_per_neuron,
-    clean_accuracy,
-    equivalent_alignment,
-    equivalent_weights,
-)
-from featavg.measures.kkt import KKTResidual, kkt_residual
-from featavg.measures.margins import MarginHistory, Rates, normalized_margin, smoothed_margin
-from featavg.networks.activation import Activation, LeakyReLU, ReLU, ReLUPower, Softplus
-from featavg.networks.binary import BinaryNet
-from featavg.networks.coarse_loss import CoarseCrossEntropy
-from featavg.networks.loss import (
-    CrossEntropy,
-    Exponential,
-    Hinge,
-    Logistic,
-    Loss,
-    Square,
-)
-from featavg.networks.multiclass import MultiClassNet
-from featavg.networks.shallow import ShallowNet
-from featavg.networks.supplied_labels import SuppliedLabels
-from featavg.networks.weighted_loss import Weighted
-from featavg.robustness import (
-    L2,
-    AdversarialTraining,
-    AttackResult,
-    LInf,
-    Norm,
-    Radii,
-    RobustCurve,
-    averaged_direction,
-    direction_attack,
-    exact_radii,
-    minimal_norm,
-    pgd,
-    robust_curve,
-    worst,
-)
-from featavg.training.descent import descend
-from featavg.training.fast_forward import fast_forward
-from featavg.training.learning_rate import stable_learning_rate
-from featavg.training.rule import (
-    SAM,
-    SGD,
-    Adam,
-    GradientDescent,
-    Momentum,
-    Rule,
-    SignDescent,
-    WeightDecay,
-)
-from featavg.training.trajectory import Trajectory
-from featavg.training.wrapped_rule import Dropout, LearningRates
 
-if TYPE_CHECKING:
-    from featavg import plot
-    from featavg.auditing.audit import audit
-    from featavg.auditing.model import audit_model
-    from featavg.estimators import (
-        AveragingClassifier,
-        DecoupledClassifier,
-        RadiusClassifier,
-        certified_radius,
-    )
-    from featavg.lab.sweeps import sweep
+def _homes() -> dict[str, str]:
+    """Return the module of each public name, as the type stub beside this file lists them."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = (node for node in stub.body if isinstance(node, ast.ImportFrom))
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
 
-__version__ = version("featavg")
 
-# scikit-learn takes a while to import, and most of what is here does without.
-_IMPORTED_ON_USE = {
-    "AveragingClassifier": "featavg.estimators",
-    "DecoupledClassifier": "featavg.estimators",
-    "RadiusClassifier": "featavg.estimators",
-    "certified_radius": "featavg.estimators",
-    "audit": "featavg.auditing.audit",
-    "audit_model": "featavg.auditing.model",
-    "sweep": "featavg.lab.sweeps",
-}
-
-__all__ = [
-    "L2",
-    "SAM",
-    "SGD",
-    "Activation",
-    "Adam",
-    "AdversarialTraining",
-    "AnisotropicClusters",
-    "AttackResult",
-    "AveragingClassifier",
-    "BinaryNet",
-    "CertificationWarning",
-    "CoarseCrossEntropy",
-    "CrossEntropy",
-    "DecoupledClassifier",
-    "Dropout",
-    "Exponential",
-    "FeatureScaleWarning",
-    "GradientDescent",
-    "Grouping",
-    "Hinge",
-    "InputError",
-    "KKTResidual",
-    "LInf",
-    "Law",
-    "LeakyReLU",
-    "LearningRates",
-    "Logistic",
-    "Loss",
-    "MarginHistory",
-    "MeasuredLaw",
-    "Momentum",
-    "MultiClassNet",
-    "MultiCluster",
-    "Norm",
-    "Radii",
-    "RadiusClassifier",
-    "Rates",
-    "ReLU",
-    "ReLUPower",
-    "RobustCurve",
-    "Rule",
-    "Sample",
-    "ShallowNet",
-    "SignDescent",
-    "Softplus",
-    "Square",
-    "SuppliedLabels",
-    "Trajectory",
-    "WeightDecay",
-    "Weighted",
-    "XorClusters",
-    "__version__",
-    "alignment",
-    "audit",
-    "audit_model",
-    "averaged_direction",
-    "averaging_index",
-    "averaging_index_per_neuron",
-    "certified_radius",
-    "clean_accuracy",
-    "descend",
-    "direction_attack",
-    "equivalent_alignment",
-    "equivalent_weights",
-    "exact_radii",
-    "fast_forward",
-    "kkt_residual",
-    "minimal_norm",
-    "normalized_margin",
-    "pgd",
-    "plot",
-    "robust_curve",
-    "smoothed_margin",
-    "stable_learning_rate",
-    "sweep",
-    "worst",
-]
+# Names are imported when they are first used: importing NumPy, SciPy and scikit-learn takes over a
+# second, during which the command line must already be able to handle Ctrl-C.
+_HOMES = _homes()
+__all__ = sorted([*_HOMES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
-    """Import estimators, audits, sweeps and pictures when they are first asked for."""
-    if name == "plot":
-        return import_module("featavg.plot")
-    if name in _IMPORTED_ON_USE:
-        return getattr(import_module(_IMPORTED_ON_USE[name]), name)
+    """Import a public name, or a module of the package, when it is first used."""
+    if name == "__version__":
+        value = import_module("importlib.metadata").version("featavg")
+    elif _HOMES.get(name, __name__) != __name__:
+        value = getattr(import_module(_HOMES[name]), name)
+    else:
+        value = _module(name)
+    globals()[name] = value
+    return value
+
+
+def _module(name: str) -> Any:
+    """Return a module of the package."""
+    full = f"{__name__}.{name}"
+    try:
+        if not name.startswith("_"):
+            return import_module(full)
+    except ModuleNotFoundError as error:
+        if error.name != full:
+            raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return sorted(__all__)
+    return __all__

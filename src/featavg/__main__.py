@@ -2,6 +2,6 @@
 
 import sys
 
-from featavg.apps.cli.main import main
+from featavg.apps.cli.start import main
 
 sys.exit(main())

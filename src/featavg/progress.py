@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
 
 from rich.console import Console
@@ -74,7 +74,8 @@ class ProgressReporter(AbstractContextManager["ProgressReporter"]):
             self._bar.advance(self._task, steps)
         elif time.monotonic() - self._last_line > _SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
-            print(self._line(), file=sys.stderr, flush=True)
+            with suppress(OSError):  # work goes on if nobody can read this
+                print(self._line(), file=sys.stderr, flush=True)
 
     def show(self, done: int, label: str) -> None:
         """Report how many steps are done in all, under another label."""

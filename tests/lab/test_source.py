@@ -117,6 +117,24 @@ def test_experiments_of_featavg_depend_on_the_modules_they_use(tmp_path, monkeyp
         assert changed(name) == [False, False]
 
 
+def test_an_experiment_that_uses_names_of_the_package_depends_on_what_they_do(
+    plugin, tmp_path, monkeypatch
+):
+    """`import featavg as fa` imports names on use, which no import statement shows."""
+    from featavg.lab import source
+
+    folder, hashed = plugin
+    (folder / "near.py").write_text("import featavg as fa\n\nx = 1\n")
+    root = tmp_path / "featavg"
+    ignored = shutil.ignore_patterns("__pycache__", "assets", "*.csv")
+    shutil.copytree(source._PACKAGE, root, ignore=ignored)
+    monkeypatch.setattr(source, "_PACKAGE", root)
+    before = hashed()
+    with (root / "training" / "descent.py").open("a") as file:
+        file.write("\nmore = 1\n")
+    assert hashed() != before
+
+
 def test_what_is_in_no_file_is_never_the_same():
     names: dict[str, object] = {"__name__": "interactive"}
     exec("def measure(): pass", names)  # noqa: S102

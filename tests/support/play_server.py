@@ -20,7 +20,7 @@ def playground(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
         [
             sys.executable,
             "-m",
-            "featavg.apps.cli.main",
+            "featavg",
             "play",
             "--port",
             "0",

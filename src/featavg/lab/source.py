@@ -25,7 +25,7 @@ _DRAWING = "featavg.drawing"  # draws what was measured, and changes none of it
 def package_hash() -> str:
     """Return a hash of the source of the whole package, as it is written."""
     digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
+    for path in sorted([*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("*.pyi")]):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
@@ -114,6 +114,15 @@ class _Parsed:
 
 
 def _parsed(path: Path) -> _Parsed:
+    """Parse a module; one that imports names on use has a type stub that lists them."""
+    stub = path.with_suffix(".pyi")
+    parsed = _parsed_file(path)
+    if not stub.is_file():
+        return parsed
+    return _Parsed(parsed.digest, parsed.statements + _parsed_file(stub).statements)
+
+
+def _parsed_file(path: Path) -> _Parsed:
     status = path.stat()
     return _parse(path, status.st_mtime_ns, status.st_size)
 

@@ -69,7 +69,7 @@ def test_what_is_no_address_is_refused_without_a_word_from_dask(tmp_path):
     command = [
         sys.executable,
         "-m",
-        "featavg.apps.cli.main",
+        "featavg",
         "sweep",
         "averaging",
         "--vary",

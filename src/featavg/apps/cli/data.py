@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from featavg import datasets
 from featavg.apps.cli.tables import data_table
-from featavg.apps.cli.terminal import BAD_INPUT, OK, Parser, Terminal, print_json
+from featavg.apps.cli.terminal import BAD_INPUT, OK, Parser, Terminal, complain, print_json
 from featavg.checks import choice
 from featavg.errors import InputError
 
@@ -68,7 +67,7 @@ def _get(options: argparse.Namespace) -> int:
         try:
             place = datasets.get(name, options.data_dir, progress=True)
         except InputError as error:  # the other data sets may be available
-            print(f"featavg: {error}", file=sys.stderr)
+            complain(str(error))
             code = BAD_INPUT
             continue
         remark = f", {place.remark}" if place.remark else ""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from featavg.apps.cli import tables
-from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, Parser, Terminal, print_json
+from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, Parser, Terminal, complain, print_json
 from featavg.experiments import EXPERIMENTS, ledger
 from featavg.files import write_atomically
 from featavg.lab import registry
@@ -76,7 +75,7 @@ def list_all(_: argparse.Namespace) -> int:
     """Print the experiments of featavg and of installed plugins."""
     Terminal().print(tables.experiment_table(list(registry.experiments().values())))
     for sentence in registry.broken_plugins():
-        print(f"featavg: {sentence}", file=sys.stderr)
+        complain(sentence)
     return OK
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from featavg import __version__
 from featavg.apps.cli import certify, data, experiments, pages, sweep
-from featavg.apps.cli.terminal import BAD_INPUT, INTERRUPTED, OK, PIPE_CLOSED, Parser
+from featavg.apps.cli.terminal import BAD_INPUT, INTERRUPTED, OK, PIPE_CLOSED, Parser, complain
 from featavg.apps.play import launch
 from featavg.errors import InputError, optional_imports
 
@@ -50,10 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except KeyboardInterrupt:
-        print(f"featavg: interrupted{getattr(options, 'if_interrupted', '')}.", file=sys.stderr)
+        complain(f"interrupted{getattr(options, 'if_interrupted', '')}.")
         return INTERRUPTED
     except (InputError, ModuleNotFoundError, OSError, MemoryError) as error:
-        print(f"featavg: {_sentence(error)}", file=sys.stderr)
+        complain(_sentence(error))
         return BAD_INPUT
 
 
@@ -70,7 +70,3 @@ def _sentence(error: Exception) -> str:
             raise error  # a fault of the program
         return f"this needs the package {name}, which is not installed."
     return str(error)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from featavg.apps.cli.terminal import OK, Terminal
+from featavg.apps.cli.terminal import OK, Terminal, complain, print_json
 from featavg.files import write_atomically
 from featavg.lab.run_folder import check_writable, to_json
 
@@ -66,7 +65,7 @@ def report(options: argparse.Namespace) -> int:
 
     written = write_report(options.folder, options.out)
     for folder in written.unreadable:
-        print(f"featavg: {folder.name!r} is not shown: {folder.reason}.", file=sys.stderr)
+        complain(f"{folder.name!r} is not shown: {folder.reason}.")
     runs = len(written.runs)
     size = f"{written.size / 1e6:.1f} MB"
     print(f"{written.path} ({runs} run{'s' if runs != 1 else ''}, {size})")
@@ -91,11 +90,11 @@ def audit(options: argparse.Namespace) -> int:
         progress=True,
     )
     hints = [*table.notes, *found.hints]
-    content = to_json(found.summary() | {"hints": hints})
-    write_atomically(out / "audit.json", content)
+    summary = found.summary() | {"hints": hints}
+    write_atomically(out / "audit.json", to_json(summary))
     write_atomically(out / "audit.html", audit_page.page(found, options.file.name, hints).encode())
     if options.json:
-        print(content.decode(), end="")
+        print_json(summary)
         return OK
     shown = Table("", "coarse labels", "subclasses")
     for row in audit_page.table_rows(found):

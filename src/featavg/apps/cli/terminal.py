@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import sys
 from typing import Any, NoReturn
 
@@ -41,6 +43,17 @@ class Terminal(Console):
         self.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
+def complain(sentence: str) -> None:
+    """Print a sentence on standard error, unless that cannot be written to."""
+    with contextlib.suppress(OSError):
+        print(f"featavg: {sentence}", file=sys.stderr, flush=True)
+
+
 def print_json(value: Any) -> None:
-    """Print a value as JSON."""
-    print(to_json(value).decode(), end="")
+    """Print a value as JSON, in ASCII where the terminal lacks some of its characters."""
+    text = to_json(value).decode()
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(json.loads(text), indent=2) + "\n"
+    print(text, end="")

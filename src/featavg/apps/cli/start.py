@@ -1,0 +1,49 @@
+"""The entry point of the command line, which imports nothing slow before Ctrl-C is handled."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+import traceback
+from types import FrameType
+
+_INTERRUPTED, _INTERNAL_ERROR = 130, 70
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    _prepare_streams()
+    _end_at_interrupts(True)
+    try:
+        from featavg.apps.cli.main import main as run  # takes a second or two
+
+        _end_at_interrupts(False)
+        return run()
+    except Exception:  # 1 is the exit code of a violated expectation
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+        return _INTERNAL_ERROR
+
+
+def _prepare_streams() -> None:
+    """Open the null device for streams that are closed; replace characters that output lacks."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _end_at_interrupts(at_once: bool) -> None:
+    """Set whether Ctrl-C ends the process at once; it stays ignored if it was at the start."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _end if at_once else signal.default_int_handler)
+
+
+def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    with contextlib.suppress(OSError):
+        os.write(2, b"featavg: interrupted.\n")
+    os._exit(_INTERRUPTED)
