@@ -143,6 +143,25 @@ def test_claims_are_bars_from_one_by_their_slack():
     assert figure.get_supxlabel().startswith("Claims: 2 hold (blue), 1 are violated (orange), 1 ")
 
 
+def test_claims_are_written_in_words_below_the_names_of_their_sections():
+    rows = [
+        replace(row("theorem-4.5.2.lambda", HOLDS, 2.0), section="4", statement="λ of f_FA grows."),
+        replace(row("assumption-4.3.samples-limit", HOLDS, 2.0), section="3", statement="few."),
+        replace(row("frei-4.2", VIOLATED, 0.5), section="3", statement="costs $5."),
+        replace(row("lemma-c.10.7", HOLDS, 1.0), section="C", statement="all on."),
+    ]
+    left, right = draw.figure([Claims("Claims", rows)]).axes
+    assert [text.get_text() for axes in (left, right) for text in axes.get_yticklabels()] == [
+        "4",
+        r"Theorem 4.5.2 (lambda): λ of $f_{\mathrm{FA}}$ grows",
+        "3",
+        "Assumption 4.3 (samples limit): few",
+        r"Frei et al. 4.2: costs \$5",
+        "C",
+        "Lemma C.10.7: all on",
+    ]
+
+
 def test_the_ledger_has_the_verdicts_of_the_views():
     assert (claim.HOLDS, claim.VIOLATED, claim.NOT_STATED) == (HOLDS, VIOLATED, NOT_STATED)
 

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 from numpy.typing import ArrayLike
 
-from featavg.drawing import dots
+from featavg.drawing import claims, dots
 from featavg.drawing.parts import (
     MOST_COLUMNS,
     WIDTHS,
@@ -30,12 +30,11 @@ from featavg.drawing.parts import (
     numbers,
     with_subscripts,
 )
-from featavg.drawing.style import COARSE, FINE, LINE_STYLES, PAPER, QUIET, ROLES, style
+from featavg.drawing.style import LINE_STYLES, QUIET, ROLES, style
 from featavg.drawing.views import (
     HOLDS,
     NOT_STATED,
     VIOLATED,
-    ClaimRow,
     Claims,
     Curves,
     Dots,
@@ -47,9 +46,6 @@ from featavg.drawing.views import (
 
 _WRITTEN = 12  # rows and columns up to which a matrix has its numbers written in it
 _NAMED = 24  # rows and columns up to which each has its name
-_CLAIM_COLUMNS = 3
-_DECADES = 6.0  # how far the bar of a claim reaches to each side
-_VERDICTS = {HOLDS: FINE, VIOLATED: COARSE, NOT_STATED: QUIET}
 
 
 def figure(views: Sequence[View]) -> Figure:
@@ -125,7 +121,7 @@ def _stacked(made: Figure, heights: Sequence[float]) -> Sequence[FigureBase]:
 
 
 def _panels(view: View) -> int:
-    return _CLAIM_COLUMNS if isinstance(view, Claims) else len(view.panels)
+    return claims.COLUMNS if isinstance(view, Claims) else len(view.panels)
 
 
 def onto(view: View, panels: Sequence[Axes]) -> None:
@@ -145,9 +141,9 @@ def onto(view: View, panels: Sequence[Axes]) -> None:
             dots.dots(axes, view, dot_panel, named=axes is panels[0], known=known)
             known |= {series.label for series in dot_panel.series}
     else:
-        most = -(-len(view.claims) // len(panels))
-        for i, axes in enumerate(panels):
-            claims(axes, view.claims[i * most : (i + 1) * most], height=most)
+        parts = claims.spread(view.claims, len(panels))
+        for axes, rows in zip(panels, parts, strict=True):
+            claims.draw_claims(axes, rows, height=len(parts[0]))
 
 
 def heat_map(
@@ -204,23 +200,6 @@ def curves(axes: Axes, view: Curves, panel: Panel) -> None:
         draw_legend(axes, ncols=_legend_columns(columns_of(axes)))
 
 
-def claims(axes: Axes, rows: Sequence[ClaimRow], *, height: int | None = None) -> None:
-    """Draw the slack of claims on a logarithmic axis: a claim holds to the right of 1."""
-    for place, row in enumerate(rows):
-        unbounded = np.inf if row.verdict == HOLDS else 1.0
-        slack = np.clip(unbounded if row.slack is None else row.slack, 10**-_DECADES, 10**_DECADES)
-        colour = _VERDICTS[row.verdict]
-        axes.barh(place, slack - 1, left=1, color=colour, height=0.7)
-        axes.plot(slack, place, "|", color=colour, markersize=6)
-    axes.set_yticks(range(len(rows)), [as_it_is(row.id) for row in rows], fontsize=7)
-    for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
-        tick.set_color(_VERDICTS[row.verdict])
-    axes.set(xscale="log", xlim=(10 ** -(_DECADES + 0.3), 10 ** (_DECADES + 0.3)))
-    axes.set_ylim((height or len(rows)) - 0.4, -0.6)
-    axes.axvline(1, color=PAPER, linewidth=0.8)
-    axes.set_xlabel(f"slack: bound over measured (cut at $10^{{\\pm {_DECADES:.0f}}}$)")
-
-
 def _line(axes: Axes, line: Line) -> None:
     x, mean = numbers(line.x), numbers(line.mean)
     colour = ROLES[line.role]
@@ -258,7 +237,7 @@ def _size(view: View, columns: int) -> tuple[float, float]:
     """Return the width and height of a panel in inches, with the legend below it."""
     width = WIDTHS[columns]
     if isinstance(view, Claims):
-        return width, 0.21 * -(-len(view.claims) // _CLAIM_COLUMNS) + 1.0
+        return claims.size(view)
     if isinstance(view, Dots):
         return dots.size(view, columns)
     if isinstance(view, HeatMaps):

@@ -24,8 +24,8 @@ from featavg.lab.tables import Measurements, Results, Table, tidy_rows
 
 _MEASURED = ("index", "radius", "radius_over_theory", "radius_over_decoupled", "accuracy", "exact")
 _TITLES = {
-    "index": "averaging index",
-    "radius_over_theory": "median exact radius, over that of averages",
+    "index": "averaging index: 1 averages, 0 is decoupled",
+    "radius_over_theory": "median exact radius, over √(d/k) of exact averages",
 }
 
 
@@ -166,7 +166,9 @@ def plot(parameters: Parameters, results: Results) -> Figure:
             _map(figure, panel, parameters, results[name], title)
         seeds, finished = len(results["index"]), results["finished"].mean()
         unfinished = f", {finished:.0%} of the runs finished" if finished < 1 else ""
-        figure.suptitle(f"{seeds} seed{'s' * (seeds > 1)}{unfinished}")
+        x, y = (side.label for side in (parameters.diagram.x, parameters.diagram.y))
+        runs = f"{seeds} seed{'s' * (seeds > 1)}{unfinished}"
+        figure.suptitle(f"Where gradient descent averages: {x} and {y} ({runs})")
     return figure
 
 
@@ -190,7 +192,10 @@ def _map(
         yscale="log" if diagram.y.log else "linear",
         facecolor="0.85",  # where there is nothing
     )
-    colours, highest = ("viridis", 1) if is_index else ("cividis", 2.3)
+    highest = 1.0
+    if not is_index and known.any():  # to the next quarter, and never less than what averages have
+        highest = max(1.25, float(np.ceil(4 * np.nanmax(mean)) / 4))
+    colours = "viridis" if is_index else "cividis"
     picture = panel.pcolormesh(
         x, y, mean, cmap=colours, shading="nearest", vmin=0, vmax=highest, rasterized=True
     )

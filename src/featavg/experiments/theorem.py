@@ -36,13 +36,10 @@ _FIGURES = SyntheticSetting()
 _SERIES = (
     Series(
         "coefficients",
-        {
-            "own_max": "own λ, largest",
-            "own_min": "own λ, smallest",
-            "opposite_max": "other |λ|, largest",
-            "log": "log(ηt)",
-        },
+        {"opposite_max": "other |λ|, largest", "log": "log(ηt)"},
         y="λ",
+        bands={("own_min", "own_max"): "own λ, smallest to largest"},
+        roles={"opposite_max": "quiet", "log": "paper"},
     ),
     Series(
         "what is o(1)",
@@ -54,6 +51,7 @@ _SERIES = (
             "excess": "own λ: largest / smallest - 1",
         },
         scale="log",
+        roles={"bias": "quiet", "opposite_share": "third", "margin_spread": "quiet"},
     ),
     Series(
         "activation, direction, accuracy",
@@ -63,6 +61,7 @@ _SERIES = (
             "accuracy": "clean accuracy",
         },
         y="share or cosine",
+        roles={"cosine": "third", "accuracy": "quiet"},
     ),
 )
 

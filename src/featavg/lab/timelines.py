@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from featavg.arrays import FloatArray
 from featavg.drawing.views import DASHES, Curves, Line, Mark, Panel
@@ -16,7 +18,9 @@ from featavg.progress import counted, wanted
 class Series:
     """A panel of quantities over time: the label of each by its name in the results.
 
-    `y` is the label of the axis, where the title does not say it.
+    `y` is the label of the axis, where the title does not say it. `bands` have the label of a band
+    by the names of its lower and upper end. `roles` gives quantities another colour than that of
+    the network; those of one colour differ by their dash.
     """
 
     title: str
@@ -24,6 +28,26 @@ class Series:
     scale: str = "linear"
     marks: Sequence[Mark] = ()
     y: str = ""
+    bands: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
+
+    def lines(
+        self, results: Results, network: str, name: str, role: str, times: FloatArray
+    ) -> list[Line]:
+        """Return the bands and curves of a network."""
+
+        def named(text: str) -> str:
+            return ": ".join(filter(None, (name, text)))
+
+        lines = []
+        for ends, text in self.bands.items():
+            values = np.concatenate([results[f"{network}_{end}"] for end in ends])
+            lines.append(Line.between(named(text), times.mean(axis=0), values.T, role))
+        for key, text in self.quantities.items():
+            colour, values = self.roles.get(key, role), results[f"{network}_{key}"]
+            dash = DASHES[sum(line.role == colour for line in lines)]
+            lines.append(Line.over_seeds(named(text), times, values, colour, dash))
+        return lines
 
 
 def through_training(
@@ -57,11 +81,11 @@ def through_training(
     """
     panels = []
     for panel in series:
-        lines = []
-        for network, (name, role) in networks.items():
-            for (key, text), dash in zip(panel.quantities.items(), DASHES, strict=False):
-                label, values = ": ".join(filter(None, (name, text))), results[f"{network}_{key}"]
-                lines.append(Line.over_seeds(label, times[network], values, role, dash))
+        lines = [
+            line
+            for network, (name, role) in networks.items()
+            for line in panel.lines(results, network, name, role, times[network])
+        ]
         least = 0.0 if panel.scale == "log" else -math.inf
         shown = [line for line in lines if any(v is not None and v > least for v in line.mean)]
         panels.append(Panel(panel.title, panel.y or panel.title, shown, panel.marks, panel.scale))
