@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from featavg.arrays import FloatArray, IntArray
-from featavg.errors import InputError
+from featavg.errors import InputError, did_you_mean
 
 
 def count(name: str, value: Any, *, minimum: int = 1) -> int:
@@ -56,7 +56,9 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
     """Return `value` if it is one of `options`."""
     allowed = tuple(options)
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
+        hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
+        listed = ", ".join(map(repr, allowed))
+        raise InputError(f"{name} must be one of {listed}; got {value!r}{hint}.")
     return value
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 # Modules of optional dependencies: what each is called, and what pip installs it with.
 _OPTIONAL = {
@@ -53,6 +54,22 @@ class FeatureScaleWarning(UserWarning):
     >>> from featavg import FeatureScaleWarning
     >>> warnings.filterwarnings("ignore", category=FeatureScaleWarning)  # it is as it should be
     """
+
+
+def did_you_mean(given: str, options: Iterable[str]) -> str:
+    """Return the option that was probably meant, as an aside; nothing where none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("figure2", ["figure1", "figure2-synthetic"])
+    " (did you mean 'figure2-synthetic'?)"
+    >>> did_you_mean("pomegranate", ["list", "run"])
+    ''
+    """
+    known = list(options)
+    longer = [option for option in known if len(given) > 2 and option.startswith(given)]
+    meant = longer or get_close_matches(given, known, n=1)
+    return f" (did you mean {meant[0]!r}?)" if meant else ""
 
 
 @contextmanager

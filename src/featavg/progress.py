@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-_SECONDS_BETWEEN_LINES = 2.0
+_SECONDS_BETWEEN_LINES = 30.0
 _innermost: ContextVar[ProgressReporter | None] = ContextVar("innermost reporter", default=None)
 
 

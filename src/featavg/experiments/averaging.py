@@ -104,6 +104,7 @@ def views(_: Parameters, results: Results) -> list[View]:
 EXPERIMENT = Experiment.of_module(
     __name__,
     id="averaging",
+    calibrated=True,
     title="One network on coarse labels, at any setting: the unit of sweeps",
     paper="Section 6.1",
     parameters=Parameters(),

@@ -181,6 +181,7 @@ def _plot_plane(
 EXPERIMENT = Experiment.of_module(
     __name__,
     id="figure1",
+    calibrated=True,
     title="Averaging leaves a short way out, the same for every point",
     paper="Figure 1",
     parameters=Parameters(),

@@ -151,6 +151,7 @@ def _by_class(between: FloatArray, classes: IntArray, pairs: BoolArray) -> Float
 EXPERIMENT = Experiment.of_module(
     __name__,
     id="figure10",
+    calibrated=True,
     title="Embeddings of CIFAR-10 images are more alike within a class than between classes",
     paper="Figure 10",
     parameters=Parameters(),

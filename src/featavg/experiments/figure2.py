@@ -112,6 +112,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 EXPERIMENT = Experiment.of_module(
     __name__,
     id="figure2-synthetic",
+    calibrated=True,
     title="Coarse labels teach the average of the features, fine labels each of them",
     paper="Figure 2 (a, b)",
     parameters=Parameters(),

@@ -274,6 +274,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 EXPERIMENT = Experiment.of_module(
     __name__,
     id="figure2-embeddings",
+    calibrated=True,
     title="Heads on frozen embeddings of CIFAR-10: coarse labels average, fine labels decouple",
     paper="Figure 2 (c, d)",
     parameters=Parameters(),

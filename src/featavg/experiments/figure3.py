@@ -179,6 +179,7 @@ def is_paper_data(parameters: SyntheticSetting) -> bool:
 EXPERIMENT = Experiment.of_module(
     __name__,
     id="figure3-synthetic",
+    calibrated=True,
     title="Fine labels make the network more robust",
     paper="Figure 3 (left)",
     parameters=Parameters(),

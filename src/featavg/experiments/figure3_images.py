@@ -294,6 +294,7 @@ def _experiment(name: str, paper: str, usual: Parameters, **quick: Any) -> Exper
     return Experiment.of_module(
         __name__,
         id=name,
+        calibrated=True,
         title="Robust accuracy on images, by every attack objective and the worst",
         paper=paper,
         parameters=usual,

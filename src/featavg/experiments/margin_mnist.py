@@ -274,6 +274,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 EXPERIMENT = Experiment.of_module(
     __name__,
     id="margin-mnist",
+    calibrated=True,
     title="Trained longer, the margin grows and the robustness hardly",
     paper="none; a table of the authors' talk, after Lyu and Li (2020)",
     parameters=Parameters(),

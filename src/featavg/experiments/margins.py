@@ -251,6 +251,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 EXPERIMENT = Experiment.of_module(
     __name__,
     id="margin-maximization",
+    calibrated=True,
     title="Margins keep growing, radii do not",
     paper="none, an extension; the margin maximisation of Lyu and Li (2020)",
     parameters=Parameters(),

@@ -278,6 +278,7 @@ _SMALL = Parameters(clusters=4, dim=400, samples=80, width=10)
 EXPERIMENT = Experiment.of_module(
     __name__,
     id="min-vidal",
+    calibrated=True,
     title="Both layers trained, polynomial activations: the conjecture of Min and Vidal",
     paper="Theorem 4.6",
     parameters=Parameters(),

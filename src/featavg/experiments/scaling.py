@@ -138,6 +138,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 EXPERIMENT = Experiment.of_module(
     __name__,
     id="figure-scaling",
+    calibrated=True,
     title="How fast the o(1) of the theorems vanishes",
     paper="Theorems 4.5 and 4.6",
     parameters=Parameters(),

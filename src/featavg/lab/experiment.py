@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -84,6 +84,9 @@ class Experiment:
         beyond the paper, which ``featavg reproduce --all`` runs as well.
     data : str, optional
         The image data set it reads; such an experiment also needs the extra ``vision``.
+    calibrated : bool
+        Whether the limits of `expects` were found for `parameters` and `quick`; with others, what
+        they limit is only reported.
     data_fields : tuple of str
         The parameters that its data follow from: a sweep runs those that share them together.
 
@@ -107,6 +110,7 @@ class Experiment:
     quick_seeds: int = 2
     series: Literal["figures", "beyond"] | None = None
     data: str | None = None
+    calibrated: bool = False
     data_fields: tuple[str, ...] = ()
 
     has_own_axes: ClassVar[bool] = False
@@ -127,6 +131,18 @@ class Experiment:
     def source(self) -> str:
         """The hash of the code that measures, see `featavg.lab.source`."""
         return code_hash(self.measure, type(self.parameters))
+
+    def expectations(self, parameters: Any) -> list[Expectation]:
+        """Return the expectations, without the limits that these parameters are not meant for."""
+        expected = list(self.expects(parameters))
+        if not self.calibrated or not self.changed(parameters):
+            return expected
+        return [replace(one, low=-np.inf, high=np.inf) for one in expected]
+
+    def changed(self, parameters: Any) -> list[str]:
+        """Return the names of the parameters that are neither the usual nor the quick ones."""
+        usual = (self.parameters, self.quick)
+        return min((_differing(parameters, preset) for preset in usual), key=len)
 
     def describe(self, parameters: Any) -> dict[str, Any]:
         """Return what identifies a run: the experiment and its parameters."""
@@ -163,6 +179,11 @@ class Experiment:
                 seconds += saved[1]
                 reporter.advance()
         return Measured(per_seed, seconds, reused)
+
+
+def _differing(parameters: Any, preset: Any) -> list[str]:
+    names = [item.name for item in fields(preset)]
+    return [name for name in names if getattr(parameters, name) != getattr(preset, name)]
 
 
 def run_key(description: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from featavg.errors import InputError
+from featavg.errors import InputError, did_you_mean
 from featavg.lab.experiment import Experiment
 from featavg.lab.source import module_of
 
@@ -62,7 +62,7 @@ def find(address: Any, *, name: str = "experiment", folder: Path | None = None) 
         because = "".join(f" ({sentence.rstrip('.')})" for sentence in broken)
         raise InputError(
             f"{name} must be one of {', '.join(map(repr, known))}, or a file such as ./mine.py; "
-            f"got {address!r}{because}."
+            f"got {address!r}{did_you_mean(address, known)}{because}."
         )
     return known[address]
 

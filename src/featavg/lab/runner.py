@@ -95,7 +95,7 @@ def run(
 def _finish(experiment: Experiment, parameters: Any, folder: RunFolder, measured: Measured) -> Run:
     """Judge the measurements, and write everything that follows from them."""
     results, seconds = measured.results, measured.seconds
-    outcomes = tuple(e.judge(results) for e in experiment.expects(parameters))
+    outcomes = tuple(e.judge(results) for e in experiment.expectations(parameters))
     finished = Run(experiment, parameters, folder.path, results, outcomes, seconds, measured.reused)
     for name, table in (
         ("scalars.csv", measured.scalars),

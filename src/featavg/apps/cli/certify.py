@@ -15,7 +15,7 @@ from rich import box
 from rich.table import Table
 
 from featavg import checks
-from featavg.apps.cli.terminal import OK, Terminal, print_json
+from featavg.apps.cli.terminal import OK, Terminal, print_json, whole_number
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
 from featavg.files import write_atomically
@@ -79,9 +79,9 @@ def add_parsers(commands: Any) -> None:
     limit = "seconds for each point (10)"
     parser.add_argument("--time-limit", type=float, default=10.0, metavar="SECONDS", help=limit)
     parser.add_argument(
-        "--points", type=int, default=200, metavar="N", help="how many points (200)"
+        "--points", type=whole_number, default=200, metavar="N", help="how many points (200)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="the seed of their choice (0)")
+    parser.add_argument("--seed", type=whole_number, default=0, help="the seed of their choice (0)")
     out = "where to write (default: DATA-certify beside DATA)"
     parser.add_argument("--out", type=Path, metavar="DIR", help=out)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")

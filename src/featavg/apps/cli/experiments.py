@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from featavg.apps.cli import tables
-from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, Parser, Terminal, complain, print_json
+from featavg.apps.cli.terminal import (
+    NOT_REPRODUCED,
+    OK,
+    Parser,
+    Terminal,
+    complain,
+    print_json,
+    whole_number,
+)
+from featavg.drawing.views import HOLDS, NOT_STATED, VIOLATED
 from featavg.experiments import EXPERIMENTS, ledger
 from featavg.files import write_atomically
 from featavg.lab import registry
@@ -102,8 +112,17 @@ def theory(options: argparse.Namespace) -> int:
             "† no constant given, or garbled: results.csv says how it was read. Violated claims "
             "are a result; the expectation below is that no identity of gradient descent fails.",
         )
-        _print_runs([finished])
+        _print_runs([finished], verdict=_on_claims(entries, finished.holds))
     return _exit_code([finished])
+
+
+def _on_claims(entries: Sequence[ledger.Entry], holds: bool) -> str:
+    """Return how many claims hold, and whether the expectations of the experiment do."""
+    count = Counter(entry.verdict for entry in entries)
+    parts = [f"{count[HOLDS]} of {len(entries)} claims hold, {count[VIOLATED]} are violated"]
+    parts += [f"{count[NOT_STATED]} are {NOT_STATED}"] if count[NOT_STATED] else []
+    identities = "every identity of gradient descent holds, as it must"
+    return ", ".join(parts) + f"; {identities if holds else 'not every expectation holds'}."
 
 
 def reproduce(options: argparse.Namespace) -> int:
@@ -148,7 +167,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the flags of every command that runs experiments."""
     parser.set_defaults(if_interrupted=_CONTINUES)
     parser.add_argument("--quick", action="store_true", help="a smaller problem, fewer seeds")
-    parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds")
+    parser.add_argument("--seeds", type=whole_number, metavar="N", help="how many seeds")
     out = "where to write (default: runs)"
     parser.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help=out)
     parser.add_argument("--fresh", action="store_true", help="measure again what is saved")
@@ -169,7 +188,8 @@ def _add_parameters(parser: argparse.ArgumentParser, experiment: Experiment) -> 
         form: dict[str, Any] = {"action": argparse.BooleanOptionalAction}
         if kind is not bool:
             metavar = kind.__name__.upper() if choices is None else "|".join(choices)
-            form = {"type": kind, "choices": choices, "metavar": metavar}
+            read = whole_number if kind is int else kind
+            form = {"type": read, "choices": choices, "metavar": metavar}
         own.add_argument(
             f"--{field.name.replace('_', '-')}",
             default=argparse.SUPPRESS,
@@ -198,7 +218,7 @@ def _summary(finished: Run) -> dict[str, Any]:
     return finished.summary() | {"folder": str(finished.folder), "seconds": finished.seconds}
 
 
-def _print_runs(runs: Sequence[Run], report: Path | None = None) -> None:
+def _print_runs(runs: Sequence[Run], report: Path | None = None, verdict: str = "") -> None:
     """Print the table of all expectations, the figures, the conclusions and the verdict."""
     terminal = Terminal()
     terminal.print(tables.outcome_table(runs, width=terminal.width))
@@ -212,10 +232,19 @@ def _print_runs(runs: Sequence[Run], report: Path | None = None) -> None:
     if reused:
         were = "1 seed was" if reused == 1 else f"{reused} seeds were"
         terminal.print(f"{were} saved before; --fresh measures again.")
-    rules = {outcome.expectation.rule for finished in runs for outcome in finished.outcomes}
-    verdict = "Every expectation holds."
+    terminal.print(f"[bold]{verdict or _verdict(runs)}[/bold]")
+
+
+def _verdict(runs: Sequence[Run]) -> str:
+    """Return whether the expectations hold, or why there are none."""
     if _exit_code(runs) != OK:
-        verdict = "Not every expectation holds."
-    elif rules <= {"reported"}:
-        verdict = "There are no expectations; the numbers are only reported."
-    terminal.print(f"[bold]{verdict}[/bold]")
+        return "Not every expectation holds."
+    if any(o.expectation.rule != "reported" for finished in runs for o in finished.outcomes):
+        return "Every expectation holds."
+    names = [n for finished in runs for n in finished.experiment.changed(finished.parameters)]
+    if names and all(finished.experiment.calibrated for finished in runs):
+        return (
+            "The numbers are only reported: limits are known for the default setting, and these "
+            f"parameters were changed: {', '.join(names)}."
+        )
+    return "There are no expectations; the numbers are only reported."

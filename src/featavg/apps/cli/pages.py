@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
-from featavg.apps.cli.terminal import OK, Terminal, complain, print_json
+from featavg.apps.cli.terminal import OK, Terminal, complain, print_json, whole_number
 from featavg.files import write_atomically
 from featavg.lab.run_folder import check_writable, to_json
 
@@ -51,8 +51,12 @@ def add_parsers(commands: Any) -> None:
     points.add_argument("file", type=Path, metavar="FILE", help="the features and labels")
     points.add_argument("--label", metavar="COLUMN", help="the column or array of coarse labels")
     points.add_argument("--subclass", metavar="COLUMN", help="the column of finer labels, if any")
-    points.add_argument("--points", type=int, default=500, help="held-out points to certify (500)")
-    points.add_argument("--seed", type=int, default=0, help="the seed of all randomness (0)")
+    points.add_argument(
+        "--points", type=whole_number, default=500, help="held-out points to certify (500)"
+    )
+    points.add_argument(
+        "--seed", type=whole_number, default=0, help="the seed of all randomness (0)"
+    )
     out = "where to write (default: FILE-audit beside FILE)"
     points.add_argument("--out", type=Path, metavar="DIR", help=out)
     points.add_argument("--json", action="store_true", help="print the result as JSON")

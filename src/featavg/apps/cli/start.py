@@ -21,11 +21,26 @@ def main() -> int:
         from featavg.apps.cli.main import main as run  # takes a second or two
 
         _end_at_interrupts(False)
-        return run()
+        code = run()
     except Exception:  # 1 is the exit code of a violated expectation
         with contextlib.suppress(OSError):
             traceback.print_exc()
         return _INTERNAL_ERROR
+    if code == _INTERRUPTED:
+        _leave()
+    return code
+
+
+def _leave() -> None:
+    """End the process and its workers without the seconds that an orderly end may take."""
+    _end_at_interrupts(True)
+    if multiprocessing := sys.modules.get("multiprocessing"):
+        for child in multiprocessing.active_children():
+            child.kill()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(_INTERRUPTED)
 
 
 def _prepare_streams() -> None:

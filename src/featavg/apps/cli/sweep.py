@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from featavg import checks
-from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, print_json
+from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, print_json, whole_number
 from featavg.errors import InputError
 from featavg.lab import registry
 from featavg.lab.sweeps import Design, Store, SweepExperiment, sweep
@@ -51,9 +51,11 @@ def add_parsers(commands: Any) -> None:
     ):
         parser.add_argument(flag, action="append", default=[], metavar=pair, help=text)
     parser.add_argument("--quick", action="store_true", help="start from the quick parameters")
-    parser.add_argument("--seeds", type=int, metavar="N", help="how many seeds of each")
-    parser.add_argument("--draws", type=int, metavar="N", help="random draws, no grid")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
+    parser.add_argument("--seeds", type=whole_number, metavar="N", help="how many seeds of each")
+    parser.add_argument("--draws", type=whole_number, metavar="N", help="random draws, no grid")
+    parser.add_argument(
+        "--workers", type=whole_number, metavar="N", help="processes (default: all cores)"
+    )
     parser.add_argument("--cluster", metavar="ADDRESS", help="of a Dask scheduler")
     parser.add_argument("--retry-failed", action="store_true", help="run again what failed")
     out = "the folder (default: sweeps/ID or sweeps/FILE)"

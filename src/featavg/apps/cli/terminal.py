@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import re
 import sys
+from decimal import Decimal
 from typing import Any, NoReturn
 
 from rich.console import Console
 
+from featavg.errors import did_you_mean
 from featavg.lab.run_folder import to_json
 
+_MOST_DIGITS = 300  # of a whole number
 OK, NOT_REPRODUCED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
 
@@ -24,8 +28,33 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one sentence that names the command to get help from, and exit."""
-        sentence = message[:1].lower() + message[1:].rstrip(".")
+        sentence = message[:1].lower() + message[1:].rstrip(".") + self._meant(message)
         self.exit(BAD_INPUT, f"featavg: {sentence}; see '{self.prog} --help'.\n")
+
+    def _meant(self, message: str) -> str:
+        """Return the command, value or flag that was probably meant, as an aside."""
+        if choice := re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message):
+            return did_you_mean(choice[1], [name.strip(" '") for name in choice[2].split(",")])
+        if flag := re.match(r"unrecognized arguments: (--[\w-]+)", message):
+            return did_you_mean(flag[1], self._option_string_actions)
+        return ""
+
+
+def whole_number(text: str) -> int:
+    """Return a whole number that may be written as 1e3.
+
+    Examples
+    --------
+    >>> whole_number("1e3"), whole_number("1_000")
+    (1000, 1000)
+    """
+    try:
+        number = Decimal(text.strip())
+        if number.adjusted() < _MOST_DIGITS and number == number.to_integral_value():
+            return int(number)
+    except ArithmeticError:
+        pass
+    raise argparse.ArgumentTypeError(f"must be a whole number, such as 1000 or 1e3; got {text!r}")
 
 
 class Terminal(Console):
