@@ -56,8 +56,7 @@ def choice(name: str, value: Any, options: Iterable[str]) -> str:
     """Return `value` if it is one of `options`."""
     allowed = tuple(options)
     if not isinstance(value, str) or value not in allowed:
-        hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
-        listed = ", ".join(map(repr, allowed))
+        listed, hint = ", ".join(map(repr, allowed)), did_you_mean(value, allowed)
         raise InputError(f"{name} must be one of {listed}; got {value!r}{hint}.")
     return value
 

@@ -56,7 +56,7 @@ class FeatureScaleWarning(UserWarning):
     """
 
 
-def did_you_mean(given: str, options: Iterable[str]) -> str:
+def did_you_mean(given: object, options: Iterable[str]) -> str:
     """Return the option that was probably meant, as an aside; nothing where none is near.
 
     Examples
@@ -66,10 +66,12 @@ def did_you_mean(given: str, options: Iterable[str]) -> str:
     >>> did_you_mean("pomegranate", ["list", "run"])
     ''
     """
-    known = list(options)
-    longer = [option for option in known if len(given) > 2 and option.startswith(given)]
-    meant = longer or get_close_matches(given, known, n=1)
-    return f" (did you mean {meant[0]!r}?)" if meant else ""
+    if not isinstance(given, str):
+        return ""
+    bare, known = given.strip("-"), {option.strip("-"): option for option in options}
+    longer = [name for name in known if len(bare) > 2 and name.startswith(bare)]
+    meant = longer or get_close_matches(bare, known, n=1, cutoff=0.7)
+    return f" (did you mean {known[meant[0]]!r}?)" if meant else ""
 
 
 @contextmanager

@@ -5,14 +5,17 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 
 from featavg import __version__
+from featavg.apps.cli import experiments
 from featavg.apps.cli.main import main
-from featavg.experiments import EXPERIMENTS
+from featavg.experiments import EXPERIMENTS, figure2, ledger
 from featavg.progress import counted
+from featavg.theory import LEDGER, Finding
 from support.command import command
 
 SMALL = ["--dim", "300", "--samples", "150", "--test-samples", "50", "--seeds", "1"]
@@ -78,19 +81,40 @@ def test_flags_override_the_quick_preset(capsys, tmp_path):
     assert (parameters["samples"], parameters["dim"]) == (77, 1536)
 
 
-def test_an_expectation_that_fails_is_exit_code_1(capsys, tmp_path):
-    code, out, _ = command(
-        capsys,
-        "run",
-        "figure2-synthetic",
-        *SMALL,
-        "--weight-scale",
-        "1",
-        "--out",
-        str(tmp_path),
-    )
+def test_an_expectation_that_fails_is_exit_code_1(capsys, tmp_path, monkeypatch):
+    small = replace(figure2.EXPERIMENT.quick, dim=300, samples=150, test_samples=50, weight_scale=1)
+    broken = replace(figure2.EXPERIMENT, quick=small)
+    monkeypatch.setattr("featavg.lab.registry.find", lambda *_, **__: broken)
+    arguments = ["run", "figure2-synthetic", "--quick", "--seeds", "1", "--out", str(tmp_path)]
+    code, out, _ = command(capsys, *arguments)
     assert code == 1
     assert "Not every expectation holds." in out
+
+
+def test_the_verdict_on_claims_counts_those_that_are_violated():
+    claims = list(LEDGER.values())[:4]
+    slacks = (2.0, 0.5, np.nan, 3.0)
+    entries = [
+        ledger.Entry(claim, (Finding(1.0, 1.0, slack, ""),))
+        for claim, slack in zip(claims, slacks, strict=True)
+    ]
+    said = "2 of 4 claims hold, 1 are violated, 1 are not stated at this scale"
+    good, bad = (experiments._on_claims(entries, holds) for holds in (True, False))
+    assert good == f"{said}; every identity of gradient descent holds, as it must."
+    assert bad == f"{said}; not every expectation holds."
+
+
+def test_limits_hold_for_the_settings_that_they_were_found_for():
+    experiment = figure2.EXPERIMENT
+    for preset in (experiment.parameters, experiment.quick):
+        assert experiment.changed(preset) == []
+        assert experiment.expectations(preset) == list(experiment.expects(preset))
+    other = replace(experiment.quick, weight_scale=1e-3, bias_scale=1e-3)
+    assert experiment.changed(other) == ["weight_scale", "bias_scale"]
+    assert {one.rule for one in experiment.expectations(other)} == {"reported"}
+    theory = EXPERIMENTS["theorem-regime"]
+    larger = replace(theory.parameters, clusters=4)  # what the theorems say is known for every k
+    assert theory.expectations(larger) == list(theory.expects(larger))
 
 
 @pytest.mark.slow
@@ -127,7 +151,7 @@ def test_reproduce_runs_everything_and_summarises(capsys, tmp_path):
         (["--width", "1000000000"], "GB of memory"),
         (["--noise", "1e308"], "x must be finite"),
         (["--weight-scale", "1e308"], "weights must be finite"),
-        (["--dim", "many"], "invalid int value: 'many'"),
+        (["--dim", "many"], "must be a whole number, such as 1000 or 1e3; got 'many'"),
         (["--colour", "red"], "unrecognized arguments: --colour red"),
         (["--clus", "4"], "unrecognized arguments: --clus 4"),
     ],

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import multiprocessing
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -64,6 +67,18 @@ def test_an_interrupt_during_imports_is_one_line(tmp_path):
     done = shell('"$@"', "list", PYTHONPATH=path)
     assert done.stderr == b"featavg: interrupted.\n"
     assert done.returncode == 130
+
+
+def test_an_interrupted_command_ends_without_waiting_for_its_workers(monkeypatch, capsys):
+    worker = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
+    worker.start()
+    monkeypatch.setattr("featavg.apps.cli.main.main", lambda: 130)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    with pytest.raises(SystemExit) as stop:
+        start.main()
+    assert stop.value.code == 130
+    worker.join()
+    assert worker.exitcode == -signal.SIGKILL
 
 
 def test_an_error_of_ours_has_an_exit_code_of_its_own(monkeypatch, capsys):

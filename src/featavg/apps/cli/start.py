@@ -37,6 +37,7 @@ def _leave() -> None:
     if multiprocessing := sys.modules.get("multiprocessing"):
         for child in multiprocessing.active_children():
             child.kill()
+        sys.modules["multiprocessing.util"]._run_finalizers(0)  # removes semaphores
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()
