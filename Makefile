@@ -33,8 +33,8 @@ test-fast: $(VENV)/test ## run the quick tests of the core: no PyTorch, Dask or 
 test-network: $(VENV)/test ## fetch the real data sets and check them
 	$(BIN)/python -m pytest -m network tests/datasets
 
-test-faults: $(VENV)/dev ## kill trainings, sweeps, workers and schedulers, 20 rounds
-	FEATAVG_FAULT_ROUNDS=20 $(BIN)/python -m pytest -m faults tests
+test-faults: $(VENV)/dev ## kill runs, trainings, sweeps, workers and schedulers, 20 rounds; flip 500 bits of each saved file
+	FEATAVG_FAULT_ROUNDS=20 FEATAVG_BIT_FLIPS=500 $(BIN)/python -m pytest -m faults tests
 
 lint: $(VENV)/dev ## check style, types and the layers of the package
 	$(BIN)/ruff check .

@@ -11,6 +11,7 @@ from featavg.data.multicluster import (
 )
 from featavg.errors import (
     CertificationWarning as CertificationWarning,
+    DamagedFileWarning as DamagedFileWarning,
     FeatureScaleWarning as FeatureScaleWarning,
     InputError as InputError,
 )

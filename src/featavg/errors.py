@@ -56,6 +56,17 @@ class FeatureScaleWarning(UserWarning):
     """
 
 
+class DamagedFileWarning(UserWarning):
+    """A saved file is damaged; what it held is computed again.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from featavg import DamagedFileWarning
+    >>> warnings.filterwarnings("error", category=DamagedFileWarning)  # stop instead
+    """
+
+
 def did_you_mean(given: object, options: Iterable[str]) -> str:
     """Return the option that was probably meant, as an aside; nothing where none is near.
 

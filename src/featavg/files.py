@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
 import json
+import math
 import os
+import re
 import stat
 import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from featavg.errors import InputError
+from featavg.errors import DamagedFileWarning, InputError
+
+# A temporary file: a dot, the name of the file, a dot, and the eight characters of `tempfile`.
+_TEMPORARY = re.compile(r"\.(.+)\.[a-z0-9_]{8}")
+_OWN = re.compile(r".+\.(bin|csv|html|json|npz|parquet|png|pt|svg)")
 
 
 class DamagedError(InputError):
@@ -18,19 +30,102 @@ class DamagedError(InputError):
 
 
 def write_atomically(path: Path, content: bytes | memoryview) -> None:
-    """Write a file so that a reader, or a crash, sees the old or the new one and nothing else."""
+    """Write a file so that a reader, or a crash, sees the old or the new one and nothing else.
+
+    A process that is killed here leaves a temporary file beside it. The next one that writes the
+    same file, or calls `clear_leftovers`, removes it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    clear_leftovers(path.parent, path.name)
+    handle, temporary = _temporary(path)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+            temporary.chmod(0o644)
+            temporary.replace(path)  # inside, because the lock ends when the file is closed
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def _temporary(path: Path) -> tuple[int, Path]:
+    """Create a temporary file beside a file, locked for as long as it is open."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        # another process may have taken it for a left-over before it was locked
+        if _lock(handle) is not False and os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)
+        Path(name).unlink(missing_ok=True)
+
+
+def _lock(handle: int) -> bool | None:
+    """Lock a file; return False if another process has done so, None if there are no locks here."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return False if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else None
+    return True
+
+
+def clear_leftovers(folder: Path, name: str | None = None) -> None:
+    """Remove the temporary files that killed processes left in a folder.
+
+    A process holds a lock on the temporary file that it is writing; such a file stays, and so do
+    all of them on a file system without locks.
+
+    Parameters
+    ----------
+    folder : path
+        The folder; it may be missing.
+    name : str, optional
+        Only those of the file of this name. Without it, those of all files with a suffix that
+        featavg writes, which is only for folders that belong to featavg.
+    """
+    try:
+        entries = [entry.name for entry in os.scandir(folder)]
+    except OSError:
+        return
+    for entry in entries:
+        found = _TEMPORARY.fullmatch(entry)
+        if found and (found[1] == name if name is not None else _OWN.fullmatch(found[1])):
+            with suppress(OSError, DamagedError):  # the folder may be read-only
+                _remove_unless_locked(folder / entry)
+
+
+def _remove_unless_locked(path: Path) -> None:
+    with open_ordinary(path, write=True) as file:  # some file systems need that for a lock
+        if _lock(file.fileno()):
+            path.unlink(missing_ok=True)
+
+
+def discard(path: Path, error: DamagedError | str, then: str) -> None:
+    """Set a damaged file aside, which someone may want to look at, and warn of it.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    error : DamagedError or str
+        What is wrong with it.
+    then : str
+        What happens instead, the last clause of the warning.
+    """
+    if not path.exists():
+        warn_of_damage(f"{path} is missing, and {then}.")
+        return
+    aside = path.with_name(f"{path.name}.corrupt")
+    reason = str(error).removeprefix(f"cannot read {path.name}: ").removeprefix(f"{path.name} ")
+    with suppress(OSError):  # the folder may be read-only
+        path.replace(aside)
+    warn_of_damage(f"{path} is damaged ({reason.rstrip('.')}): it is now {aside.name}, and {then}.")
+
+
+def warn_of_damage(sentence: str) -> None:
+    """Warn of damaged files."""
+    warnings.warn(sentence, DamagedFileWarning, stacklevel=3)
 
 
 def can_hold_files(folder: Path) -> bool:
@@ -39,22 +134,28 @@ def can_hold_files(folder: Path) -> bool:
     return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
 
+@contextmanager
+def open_ordinary(path: Path, *, write: bool = False) -> Iterator[BufferedReader]:
+    """Give an ordinary file, following no link; refuse a pipe, which could block, or a device."""
+    flags = (os.O_RDWR if write else os.O_RDONLY) | os.O_NOFOLLOW | os.O_NONBLOCK
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise DamagedError(f"{path.name} must be an ordinary file")
+        yield file
+
+
 def read_bytes(path: Path, *, most: int) -> bytes:
     """Return the content of an ordinary file of at most `most` bytes, without following a link."""
     if path.is_symlink():
         raise DamagedError(f"{path.name} must be a file and is a link")
-    # the path may have become a link since, or be a pipe that blocks until there is a writer
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        with os.fdopen(os.open(path, flags), "rb") as file:
-            ordinary = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            content = file.read(most + 1) if ordinary else b""
+        with open_ordinary(path) as file:
+            # one byte more than it has: it may be growing, and memory is taken for what is asked
+            content = file.read(min(most, os.fstat(file.fileno()).st_size) + 1)
     except FileNotFoundError as error:
         raise DamagedError(f"{path.name} is missing") from error
     except OSError as error:
         raise DamagedError(f"{path.name} cannot be read") from error
-    if not ordinary:
-        raise DamagedError(f"{path.name} must be an ordinary file")
     if len(content) > most:
         raise DamagedError(f"{path.name} is larger than {most / 1e6:.3g} MB")
     return content
@@ -71,6 +172,21 @@ def parse_json(content: bytes, name: str) -> Any:
         return json.loads(content, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise DamagedError(f"{name} is not valid JSON") from error
+
+
+def to_json(value: Any, *, indent: int | None = 2) -> bytes:
+    """Return a value as readable JSON; numbers that JSON does not have become null."""
+    text = json.dumps(without_nan(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def without_nan(value: Any) -> Any:
+    """Return plain data with None for NaN and infinity, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def json_hash(value: Any) -> str:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import io
 import pickle
 import re
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -82,6 +85,88 @@ def test_objects_in_an_npy_file_are_refused(tmp_path):
     np.save(tmp_path / "y.npy", np.array(["a", None], dtype=object), allow_pickle=True)
     with pytest.raises(InputError, match=r"y.npy must hold numbers or text"):
         read(tmp_path / "X.npy")
+
+
+def test_an_array_of_objects_that_is_not_asked_for_is_left_alone(tmp_path):
+    more = np.array([Harmful()], dtype=object)
+    np.savez(tmp_path / "a.npz", X=np.eye(2), y=np.arange(2), more=more)
+    assert read(tmp_path / "a.npz").x.shape == (2, 2)
+
+
+def compressed_zeros(path):
+    """Write 80 MB, which stand for the gigabytes that would be slow to make."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, X=np.zeros((1000, 10_000)), y=np.zeros(1000))
+    path.write_bytes(buffer.getvalue())
+    assert path.stat().st_size < 200_000
+
+
+def equal_values(path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = {name: pa.repeat(1.0, 3_000_000) for name in "abcy"}
+    parquet.write_table(pa.table(columns), path)
+    assert path.stat().st_size < 100_000
+
+
+def long_texts(path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    texts = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0), 20_000), ["x" * 5000])
+    parquet.write_table(pa.table({"a": pa.repeat(1.0, 20_000), "y": texts}), path)
+    assert path.stat().st_size < 100_000
+
+
+def lists(path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"a": [[1.0], [2.0]], "y": [0, 1]}), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "message"),
+    [
+        ("a.npz", compressed_zeros, "it must hold at most 67.1 MB; got 80 MB"),
+        ("a.parquet", equal_values, "it must have at most 8,388,608 values; got 12,000,000"),
+        ("a.parquet", long_texts, "its texts must have at most 67,108,864 characters; got 100,000"),
+        ("a.parquet", lists, "'a' must be a column of numbers or texts; got list"),
+    ],
+)
+def test_a_small_file_that_would_take_much_memory_is_refused(name, write, message, tmp_path):
+    write(tmp_path / name)
+    tracemalloc.start()
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / name)
+    assert tracemalloc.get_traced_memory()[1] < 10e6
+    tracemalloc.stop()
+
+
+def npy(header: str) -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+
+
+@pytest.mark.parametrize("header", ["((((", "(" * 5000, "{'descr': '<f8'", "[" * 9000, "1" * 5000])
+def test_a_header_that_python_cannot_parse_is_one_sentence(header, tmp_path, capsys):
+    (tmp_path / "X.npy").write_bytes(npy(header))
+    np.save(tmp_path / "y.npy", np.arange(2))
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", npy(header))
+    for name in ("X.npy", "a.npz"):
+        assert main(["audit", str(tmp_path / name)]) == 2
+        said = capsys.readouterr().err
+        assert "X" in said
+        assert said.count("\n") == 1
+
+
+def test_a_field_of_csv_that_is_too_long_is_one_sentence(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text("x,y\n1," + "a" * 131_073 + "\n")
+    assert main(["audit", str(tmp_path / "a.csv")]) == 2
+    said = capsys.readouterr().err
+    assert "field larger than field limit" in said
+    assert said.count("\n") == 1
 
 
 def _frame(**changes):

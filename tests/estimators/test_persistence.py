@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 import pickle
-import zipfile
+import tracemalloc
 
 import joblib
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import featavg as fa
+from featavg.array_files import read_arrays, write_arrays
 from featavg.estimators import AveragingClassifier, DecoupledClassifier, load
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -69,44 +69,73 @@ class Bomb:
 
 
 def rewritten(path, about=None, **changes):
-    """Return a copy of a saved file with some arrays, or parts of the description, changed."""
-    with np.load(path) as saved:
-        arrays = {name: saved[name] for name in saved.files}
-    description = json.loads(arrays.pop("about.json")) | (about or {})
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays | changes)
-    with zipfile.ZipFile(buffer, "a") as archive:
-        archive.writestr("about.json", json.dumps(description))
-    return buffer.getvalue()
+    """Write a saved file again with some arrays, or parts of the description, changed."""
+    arrays, description = read_arrays(path, most=10**6)
+    bad = path.with_name("bad.npz")
+    write_arrays(bad, arrays | changes, description | (about or {}))
+    return bad
 
 
-def test_files_that_are_not_what_they_say_are_refused(tmp_path):
-    good, bad = tmp_path / "good.npz", tmp_path / "bad.npz"
-    AveragingClassifier(max_iter=5).fit(X, Y).save(good)
-    bad.write_bytes(rewritten(good))
-    assert load(bad).n_features_in_ == 4  # so what is refused below is refused for its change
-    contents = [
-        b"",
-        b"not a zip file",
-        good.read_bytes()[:-100],
-        pickle.dumps(Bomb()),
-        rewritten(good, weights=np.array([Bomb()], dtype=object)),
-        rewritten(good, weights=np.zeros((3, 3))),
-        rewritten(good, shift=np.zeros(9)),
-        rewritten(good, class_of=np.array([0, 0, 0])),
-        rewritten(good, frontier_values=np.zeros(2)),
-        *(
-            rewritten(good, factor=np.array(factor))
-            for factor in (0.0, -1.0, np.nan, np.inf, "1.0", 1j, [1.0, 1.0], [1.0, 1.0, 1.0, 0.0])
-        ),
-        rewritten(good, about={"format": "another"}),
-        rewritten(good, about={"kind": "Popen"}),
-        rewritten(good, about={"parameters": [["shell", True]]}),
-    ]
-    for content in contents:
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "good.npz"
+    AveragingClassifier(max_iter=5).fit(X, Y).save(path)
+    return path
+
+
+def frontier(**changes):
+    usual = {"points": 9, "radius_points": 9, "held_out": True, "robustness": 1.0, "knob": "steps"}
+    return {"frontier": usual | changes}
+
+
+CHANGES = {
+    "weights": {"weights": np.zeros((3, 3))},
+    "shift": {"shift": np.zeros(9)},
+    "text as shift": {"shift": np.array(["0", "1", "2", "3"])},
+    "shift that is not finite": {"shift": np.array([0, 0, 0, np.nan])},
+    "class_of": {"class_of": np.array([0, 0, 0])},
+    "class_of + 10^9": {"class_of": np.array([0, 1, 2]) + 10**9},
+    "class_of that is negative": {"class_of": np.array([0, 1, -1])},
+    "frontier_values": {"frontier_values": np.zeros(2)},
+    "another array": {"more": np.zeros(2)},
+    **{
+        f"factor {factor}": {"factor": np.array(factor)}
+        for factor in (0.0, -1.0, np.nan, np.inf, "1.0", 1j, [1.0, 1.0], [1.0, 1.0, 1.0, 0.0])
+    },
+    "format": {"about": {"format": "another"}},
+    "kind": {"about": {"kind": "Popen"}},
+    "parameters": {"about": {"parameters": [["shell", True]]}},
+    "frontier of 10^400 points": {"about": frontier(points=10**400)},
+    "frontier of 10^400": {"about": frontier(robustness=10**400)},
+    "frontier of text": {"about": frontier(points="9")},
+    "frontier of nothing": {"about": {"frontier": []}},
+    "numbers": {"about": {"numbers": {"n_iter_": "x"}}},
+    "head": {"about": {"head": None}},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_files_that_are_not_what_they_say_are_refused_in_one_sentence(saved, change):
+    assert load(rewritten(saved)).n_features_in_ == 4  # so that it is the change that is refused
+    bad = rewritten(saved, **CHANGES[change])
+    tracemalloc.start()
+    with pytest.raises(fa.InputError, match=r"^(cannot read bad|bad.npz must be)[^\n]{0,400}\.$"):
+        load(bad)
+    assert tracemalloc.get_traced_memory()[1] < 5e6
+    tracemalloc.stop()
+
+
+def test_files_of_others_are_refused(saved, tmp_path):
+    bad = tmp_path / "bad.npz"
+    objects = io.BytesIO()
+    np.savez(objects, weights=np.array([Bomb()], dtype=object))
+    for content in (b"", b"no zip", saved.read_bytes()[:-100], pickle.dumps(Bomb())):
         bad.write_bytes(content)
         with pytest.raises(fa.InputError):
             load(bad)
+    bad.write_bytes(objects.getvalue())
+    with pytest.raises(fa.InputError, match="no checksum"):
+        load(bad)
     with pytest.raises(fa.InputError, match="cannot read"):
         load(tmp_path / "missing.npz")
 

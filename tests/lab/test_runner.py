@@ -4,8 +4,10 @@ import csv
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -13,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from featavg import InputError
-from featavg.experiments import (
-    run,
-)
+from featavg import DamagedFileWarning, InputError
+from featavg.experiments import run
+from featavg.seals import check_seal, read_sealed_json, to_sealed_json
+from support.damage import bomb, flipped, flipped_with_manifest, removed
 from support.probe import Probe, Settings, contents
 
 
@@ -99,28 +101,112 @@ def test_other_parameters_have_another_folder(tmp_path):
     assert probe.experiment.key(Settings()) != other.key(Settings())
 
 
-@pytest.mark.parametrize("spoil", ["truncated", "empty", "pickle", "other source", "no times"])
-def test_a_seed_that_cannot_be_trusted_is_run_again(tmp_path, spoil):
+def resealed(path, **changes):
+    """Change a file of a seed as if it had been written like this."""
+    path.write_bytes(to_sealed_json(read_sealed_json(path, most=10**6) | changes))
+
+
+def of_other_code(folder):
+    path = folder / "seeds" / "1.json"
+    (folder / "manifest.json").unlink()
+    resealed(path, versions=json.loads(path.read_text())["versions"] | {"source": "0"})
+
+
+def of_another_seed(folder):
+    (folder / "manifest.json").unlink()
+    for kind in ("json", "npz"):
+        shutil.copy(folder / "seeds" / f"0.{kind}", folder / "seeds" / f"1.{kind}")
+
+
+def exchanged_arrays(folder):
+    (folder / "manifest.json").unlink()
+    shutil.copy(folder / "seeds" / "0.npz", folder / "seeds" / "1.npz")
+
+
+def endless_time(folder):
+    (folder / "manifest.json").unlink()
+    resealed(folder / "seeds" / "1.json", seconds=10**400)
+
+
+def objects(folder):
+    arrays = {"numbers": np.array([{"a": 1}], dtype=object), "mean": 0.0}
+    np.savez(folder / "seeds" / "1.npz", **arrays)
+
+
+def truncated(folder):
+    path = folder / "seeds" / "1.npz"
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+SPOILED = {
+    "seeds/1.npz is damaged .*its content does not have its checksum": flipped("seeds/1.npz", 100),
+    "seeds/1.npz is damaged .*its checksum.: it is now 1.npz.corrupt": flipped_with_manifest(
+        "seeds/1.npz", 100
+    ),
+    "seeds/1.json is damaged .does not have its checksum": flipped("seeds/1.json", 20),
+    "seeds/1.npz is damaged .does not have the size": truncated,
+    "seeds/1.npz is damaged .does not have the size .*: it is now": objects,
+    "seeds/1.json is damaged .is of seed 0": of_another_seed,
+    "seeds/1.npz is damaged .*another checksum than the one that was saved": exchanged_arrays,
+    "seeds/1.json is damaged .*seconds must be a number": endless_time,
+    "seeds/1.npz is missing, and its seed": removed("seeds/1.npz"),
+    "seeds/1.json is missing, and its seed": removed("seeds/1.json"),
+}
+
+
+@pytest.mark.parametrize("message", SPOILED)
+def test_a_damaged_seed_is_named_set_aside_and_run_again(tmp_path, message):
     probe = Probe()
     folder = run(probe.experiment, out=tmp_path).folder
     before = contents(folder)
-    npz, about = folder / "seeds" / "1.npz", folder / "seeds" / "1.json"
-    if spoil == "truncated":
-        npz.write_bytes(npz.read_bytes()[:-30])
-    elif spoil == "empty":
-        npz.write_bytes(b"")
-    elif spoil == "pickle":
-        np.savez(npz, numbers=np.array([{"a": 1}], dtype=object), mean=0.0)
-    elif spoil == "other source":
-        text = json.loads(about.read_text())
-        text["versions"]["source"] = "0"
-        about.write_text(json.dumps(text))
-    else:
-        about.unlink()
+    SPOILED[message](folder)
+    probe.measured = []
+    with pytest.warns(DamagedFileWarning, match=message) as told:
+        run(probe.experiment, out=tmp_path)
+    assert len(told) == 1
+    assert probe.measured == [1]
+    assert contents(folder) == before
+    run(probe.experiment, out=tmp_path)  # in which nothing is damaged any more
+    assert probe.measured == [1]
+
+
+def test_a_seed_of_other_code_is_run_again_without_a_word(tmp_path):
+    probe = Probe()
+    folder = run(probe.experiment, out=tmp_path).folder
+    before = contents(folder)
+    of_other_code(folder)
     probe.measured = []
     run(probe.experiment, out=tmp_path)
     assert probe.measured == [1]
     assert contents(folder) == before
+
+
+@pytest.mark.parametrize("name", ["summary.json", "results.csv", "figure.png", "manifest.json"])
+def test_any_other_damaged_file_is_named_and_written_again(tmp_path, name):
+    probe = Probe()
+    folder = run(probe.experiment, out=tmp_path).folder
+    before = contents(folder)
+    flipped_with_manifest(name, 10)(folder)
+    with pytest.warns(DamagedFileWarning, match=f"{name} .*; it is written again"):
+        run(probe.experiment, out=tmp_path)
+    assert probe.measured == [0, 1, 2]
+    assert contents(folder) == before
+
+
+def test_a_seed_file_that_unpacks_to_gigabytes_is_refused(tmp_path):
+    probe = Probe()
+    folder = run(probe.experiment, out=tmp_path).folder
+    path = folder / "seeds" / "1.npz"
+    bomb(path, megabytes=100)
+    with path.open("rb") as file:
+        checksum = check_seal(file)
+    resealed(folder / "seeds" / "1.json", arrays=checksum)
+    (folder / "manifest.json").unlink()
+    tracemalloc.start()
+    with pytest.warns(DamagedFileWarning, match="compressed to .*, it must hold at most 67.1 MB"):
+        run(probe.experiment, out=tmp_path)
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
 
 
 def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(tmp_path):

@@ -1,13 +1,12 @@
 """A small attack in a process of its own, which tests kill.
 
-Argument: the folder. Prints a line for each time that the network is used. With KILL=before or
-KILL=after it kills itself the fifth time that a file is put in its place.
+Argument: the folder. Prints a line for each time that the network is used. With KILL=inside,
+before or after it kills itself in its fifth write.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -16,20 +15,7 @@ import torch
 
 from featavg.vision.curves import ImageCurves, robust_curves
 from featavg.vision.models import SmallCNN
-
-
-def die_at_fifth_replacement(moment: str) -> None:
-    replace, calls = Path.replace, []
-
-    def deadly(self: Path, target: Path) -> Path:
-        calls.append(target)
-        if moment == "after":
-            replace(self, target)
-        if len(calls) == 5:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return replace(self, target) if moment == "before" else target
-
-    Path.replace = deadly  # type: ignore[method-assign]
+from support.die_in_write import die_in_write
 
 
 def attack(folder: Path | None, *, tell: bool = False) -> ImageCurves:
@@ -49,5 +35,5 @@ def attack(folder: Path | None, *, tell: bool = False) -> ImageCurves:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     if moment := os.environ.get("KILL"):
-        die_at_fifth_replacement(moment)
+        die_in_write(5, moment)
     attack(Path(sys.argv[1]), tell=True)

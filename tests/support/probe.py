@@ -62,6 +62,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if (path.is_file() and path.name != "provenance.json" and path.parent.name != "seeds")
-        or path.suffix == ".npz"
+        if path.is_file()
+        and path.name not in ("provenance.json", "manifest.json")
+        and (path.parent.name != "seeds" or path.suffix == ".npz")
     }

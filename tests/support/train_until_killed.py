@@ -1,16 +1,14 @@
 """A small training in a process of its own, which tests kill.
 
 Arguments: the checkpoint, and for two devices the number 2 (then batch normalisation, which is over
-the images of a device, is left out). Prints a line for each step. With KILL=before or KILL=after it
-kills itself the second time that a checkpoint is put in its place.
+the images of a device, is left out). Prints a line for each step. With KILL=inside,
+before or after it kills itself in its second write.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,6 +17,7 @@ from torch import nn
 from featavg.vision.models import ResNet18, SmallCNN
 from featavg.vision.recipes import Recipe
 from featavg.vision.training import train
+from support.die_in_write import die_in_write
 
 RECIPE = Recipe(epochs=5, batch=16, learning_rate=0.1, crop=2, flip=True)
 
@@ -41,24 +40,10 @@ def same_weights(one: nn.Module, other: nn.Module) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
-def die_at_second_replacement(moment: str) -> None:
-    replace, calls = Path.replace, []
-
-    def deadly(self: Path, target: Path) -> Path:
-        calls.append(target)
-        if moment == "after":
-            replace(self, target)
-        if len(calls) == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return replace(self, target) if moment == "before" else target
-
-    Path.replace = deadly  # type: ignore[method-assign]
-
-
 def main(path: str, devices: int = 1) -> None:
     torch.set_num_threads(1)
     if moment := os.environ.get("KILL"):
-        die_at_second_replacement(moment)
+        die_in_write(2, moment)
     net = network() if devices == 1 else network_without_batch_normalisation()
     net.head.register_forward_hook(lambda *_: print("step", flush=True))
     train(net, *data(), RECIPE, seed=3, checkpoint=path, accelerator="cpu", devices=devices)

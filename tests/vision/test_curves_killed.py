@@ -10,9 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from featavg import DamagedFileWarning
+from featavg.array_files import read_arrays, write_arrays
 from featavg.vision.curves import robust_curves
 from featavg.vision.models import SmallCNN
+from support import TESTS
 from support import attack_until_killed as small
+from support.die_in_write import MOMENTS
 
 pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("one_thread")]
 
@@ -23,9 +27,9 @@ def undisturbed():
 
 
 def start(folder: Path, **environment: str) -> subprocess.Popen[str]:
-    script = small.__file__
     return subprocess.Popen(
-        [sys.executable, str(script), str(folder)],
+        [sys.executable, "-m", small.__name__, str(folder)],
+        cwd=TESTS,
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | environment,
@@ -52,8 +56,8 @@ def test_killed_at_any_step_and_started_again_the_numbers_are_the_same(tmp_path,
     assert_same(small.attack(tmp_path), undisturbed)
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_killed_while_a_result_is_put_in_place(moment, tmp_path, undisturbed):
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_killed_while_a_result_is_written(moment, tmp_path, undisturbed):
     with start(tmp_path, KILL=moment) as process:
         process.stdout.read()
     assert process.returncode == -9
@@ -70,7 +74,22 @@ def test_a_finished_attack_is_only_read_and_a_damaged_file_is_made_again(tmp_pat
     assert_same(small.attack(tmp_path), undisturbed)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
     (folder / "batch-00001.npz").write_bytes(before["batch-00001.npz"][:100])
-    assert_same(small.attack(tmp_path), undisturbed)
+    with pytest.warns(DamagedFileWarning, match="batch-00001.npz is damaged"):
+        assert_same(small.attack(tmp_path), undisturbed)
+    assert (folder / "batch-00001.npz").read_bytes() == before["batch-00001.npz"]
+
+
+def test_a_whole_file_of_other_arrays_is_named_and_made_again(tmp_path, undisturbed):
+    small.attack(tmp_path)
+    (folder,) = tmp_path.iterdir()
+    path = folder / "batch-00001.npz"
+    arrays, _ = read_arrays(path, most=10**6)
+    short = arrays | {"worst norms": arrays["worst norms"][:3]}
+    lacking = {name: array for name, array in arrays.items() if name != "worst norms"}
+    for changed in (short, lacking):
+        write_arrays(path, changed)
+        with pytest.warns(DamagedFileWarning, match="batch-00001.npz is damaged .*worst norms"):
+            assert_same(small.attack(tmp_path), undisturbed)
 
 
 def test_other_weights_data_or_settings_have_a_folder_of_their_own(tmp_path, rng):

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from featavg import InputError
+from featavg import DamagedFileWarning, InputError
 from featavg.datasets.cache import cache_folder
 from featavg.vision import embeddings
 from featavg.vision.backbones import Backbone
@@ -112,7 +112,6 @@ def as_a_single_array(file):
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda file: file.unlink(),
         lambda file: file.write_bytes(b""),
         lambda file: file.write_bytes(b"[]"),
         lambda file: file.write_bytes(file.read_bytes()[:-1]),
@@ -121,12 +120,14 @@ def as_a_single_array(file):
         as_a_single_array,
     ],
 )
-def test_what_is_damaged_is_computed_again(images, damage):
+def test_what_is_damaged_is_named_and_computed_again(images, damage):
     first = embed(images[:4], stand_in())
     (file,) = cache_folder("embeddings").iterdir()
     damage(file)
     backbone = stand_in()
-    np.testing.assert_array_equal(embed(images[:4], backbone), first)
+    with pytest.warns(DamagedFileWarning, match=f"{file.name} is damaged"):
+        again = embed(images[:4], backbone)
+    np.testing.assert_array_equal(again, first)
     assert backbone.module.calls == 1
     repaired = stand_in()
     embed(images[:4], repaired)
@@ -142,7 +143,17 @@ def test_a_pickle_in_the_cache_is_never_executed(images):
     first = embed(images[:4], stand_in())
     (file,) = cache_folder("embeddings").iterdir()
     np.savez(file, embeddings=np.array([Bomb()], dtype=object))
+    with pytest.warns(DamagedFileWarning, match="it has no checksum"):
+        again = embed(images[:4], stand_in())
+    np.testing.assert_array_equal(again, first)
+
+
+def test_a_removed_file_is_computed_again(images):
+    first = embed(images[:4], stand_in())
+    (file,) = cache_folder("embeddings").iterdir()
+    file.unlink()
     np.testing.assert_array_equal(embed(images[:4], stand_in()), first)
+    assert file.exists()
 
 
 def test_a_cache_that_cannot_be_written_gives_a_sentence(images, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -16,8 +17,10 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from featavg import InputError
+from featavg.seals import seal
 from featavg.vision.models import ResNet18
 from featavg.vision.training import _Run, train
+from support import TESTS
 from support import train_until_killed as small
 from support.train_until_killed import same_weights
 
@@ -91,9 +94,10 @@ def _stop_at(epoch, run, reporter, one_epoch):
 
 
 def start(path, **environment):
-    command = [sys.executable, Path(small.__file__), path]
+    command = [sys.executable, "-m", small.__name__, path]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, text=True, env=environment, cwd=TESTS)
 
 
 @pytest.mark.faults
@@ -113,13 +117,13 @@ def test_killed_at_any_step_and_started_again_the_weights_are_the_same(
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize(("moment", "epochs"), [("before", 1), ("after", 2)])
-def test_killed_while_a_checkpoint_is_put_in_place(moment, epochs, tmp_path, uninterrupted):
+@pytest.mark.parametrize(("moment", "epochs"), [("inside", 1), ("before", 1), ("after", 2)])
+def test_killed_while_a_checkpoint_is_written(moment, epochs, tmp_path, uninterrupted):
     path = tmp_path / "net.pt"
     with start(path, KILL=moment) as process:
         process.stdout.read()
     assert process.returncode == -9
-    assert len(list(tmp_path.iterdir())) == (2 if moment == "before" else 1)
+    assert len(list(tmp_path.iterdir())) == (1 if moment == "after" else 2)
     done = run_small(path)
     assert done.resumed_from == epochs
     assert same_weights(done.model, uninterrupted.model)
@@ -181,6 +185,32 @@ def test_a_damaged_checkpoint_is_named_and_refused(tmp_path):
         run_small(path, recipe)
     path.write_bytes(whole)
     assert run_small(path, recipe).resumed_from == 1
+
+
+CHANGES = {
+    "epoch must be a whole number": {"epoch": "x"},
+    "epoch must be a whole number of at least 0": {"epoch": -1},
+    "its numbers of epochs differ": {"epoch": 0},
+    "its log_losses are not numbers": {"log_losses": "x"},
+    "its accuracies are not numbers": {"accuracies": ["x"]},
+    "seconds must be": {"seconds": "long"},
+    "its model is not a state": {"model": 3},
+    "it has another format": {"format": "featavg training 1"},
+    "RuntimeError": {"model": {}},
+    "KeyError": {"optimizer": {}},
+}
+
+
+@pytest.mark.parametrize("message", CHANGES)
+def test_a_checkpoint_whose_parts_have_other_types_is_refused(message, tmp_path):
+    path, recipe = tmp_path / "net.pt", replace(small.RECIPE, epochs=1)
+    run_small(path, recipe)
+    buffer = io.BytesIO()
+    torch.save(torch.load(path, weights_only=True) | CHANGES[message], buffer)
+    seal(buffer)
+    path.write_bytes(buffer.getvalue())
+    with pytest.raises(InputError, match=rf"net.pt cannot be read \(.*{message}"):
+        run_small(path, recipe)
 
 
 def test_a_checkpoint_that_cannot_be_written_is_refused_before_any_work(tmp_path):

@@ -6,7 +6,6 @@ Files are not trusted: nothing in them is executed, and their size is limited.
 from __future__ import annotations
 
 import csv
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,9 +15,12 @@ from typing import Any
 import numpy as np
 
 from featavg import checks
+from featavg.array_files import honest_size, open_arrays, read_array
 from featavg.arrays import FloatArray
 from featavg.auditing.labels import check_labels
-from featavg.errors import InputError, optional_imports
+from featavg.errors import InputError
+from featavg.files import DamagedError
+from featavg.parquet_files import read_parquet
 
 LARGEST = 4 << 30
 """The maximum number of bytes of a file, and of the content of an archive."""
@@ -81,14 +83,16 @@ def read(
     _check_size(path.name, path.stat().st_size)
     try:
         return reader(path, label, subclass, need_labels)
+    except DamagedError as error:
+        reason = str(error).removeprefix(f"cannot read {path.name}: ")
     except InputError:
         raise
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, OSError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(
-            f"FILE must have the format of its suffix, and {path.name} cannot be read as "
-            f"{path.suffix[1:].lower()} ({reason})."
-        ) from None
+    except (ValueError, csv.Error, OSError) as error:
+        reason = " ".join(str(error).split())
+    raise InputError(
+        f"FILE must have the format of its suffix, and {path.name} cannot be read as "
+        f"{path.suffix[1:].lower()} ({reason.rstrip('.')[:300]})."
+    )
 
 
 def _check_size(name: str, size: int) -> None:
@@ -97,18 +101,14 @@ def _check_size(name: str, size: int) -> None:
 
 
 def _npz(path: Path, label: str | None, subclass: str | None, needed: bool) -> Table:
-    with zipfile.ZipFile(path) as archive:
-        _check_size(path.name, sum(item.file_size for item in archive.infolist()))
-    with np.load(path, allow_pickle=False) as arrays:
-        names = arrays.files
+    with open_arrays(path, most=LARGEST) as file:
+        names = list(file.declared)
         matrix = _chosen("an array", None, _MATRICES, names)
         own = _label(label, names, needed)
         finer = _optional("subclass", subclass, _SUBCLASSES, names)
-        x, y, z = (
-            None if name is None else _without_objects(name, arrays.__getitem__, name)
-            for name in (matrix, own, finer)
-        )
-        return _table(x, y, z, own or "")
+        _check_shapes(*(file.declared.get(name or "") for name in (matrix, own, finer)))
+        x, y, z = (None if name is None else file.read(name) for name in (matrix, own, finer))
+    return _table(x, y, z, own or "")
 
 
 def _npy(path: Path, label: str | None, subclass: str | None, needed: bool) -> Table:
@@ -128,21 +128,7 @@ def _npy(path: Path, label: str | None, subclass: str | None, needed: bool) -> T
 
 
 def _array(path: Path) -> Any:
-    _check_size(path.name, path.stat().st_size)
-    return _without_objects(path.name, lambda file: np.load(file, allow_pickle=False), path)
-
-
-def _without_objects(name: str, load: Callable[[Any], Any], source: Any) -> Any:
-    """Load an array, and refuse one of Python objects."""
-    try:
-        return load(source)
-    except ValueError as error:
-        if "Object arrays" not in str(error):
-            raise
-        raise InputError(
-            f"{name} must hold numbers or text; got an array of Python objects, which could hold "
-            f"code: save it as numbers or with .astype(str)."
-        ) from None
+    return read_array(path, most=LARGEST)
 
 
 def _csv(path: Path, label: str | None, subclass: str | None, needed: bool) -> Table:
@@ -164,20 +150,11 @@ def _csv(path: Path, label: str | None, subclass: str | None, needed: bool) -> T
 
 
 def _parquet(path: Path, label: str | None, subclass: str | None, needed: bool) -> Table:
-    with optional_imports("Parquet"):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    try:
-        file = pq.ParquetFile(path, pre_buffer=False)
-        groups = range(file.metadata.num_row_groups)
-        _check_size(path.name, sum(file.metadata.row_group(i).total_byte_size for i in groups))
-        table = file.read(use_threads=False)
-    except pa.ArrowException as error:
-        raise ValueError(error) from None
-    values = (column.to_pylist() for column in table.columns)
-    numbers = range(1, table.num_rows + 1)
-    own = _label(label, table.column_names, needed)
-    return _columns(table.column_names, values, own, subclass, path.name, numbers)
+    room = honest_size(path.stat().st_size)
+    with path.open("rb") as file:
+        names, columns = read_parquet(file, most_values=room // 8, most_bytes=min(room, LARGEST))
+    numbers = range(1, len(columns[0]) + 1 if columns else 1)
+    return _columns(names, columns, _label(label, names, needed), subclass, path.name, numbers)
 
 
 def _columns(
@@ -243,21 +220,27 @@ def _table(
     place: Callable[[int], str] = "at index {}".format,
     notes: tuple[str, ...] = (),
 ) -> Table:
-    if x.ndim != 2 or 0 in x.shape or x.dtype.kind not in "fiub":
-        raise InputError(
-            f"features must be a matrix of numbers; got the shape {x.shape} of {x.dtype}."
-        )
+    _check_shapes(x, y, subclass)
     for name, values in (("label", y), ("subclass", subclass)):
-        if values is not None and values.shape != (len(x),):
-            raise InputError(
-                f"{name} must have one value for each of the {len(x)} points; got the shape "
-                f"{values.shape}."
-            )
         if values is not None:
             check_labels(name, values, place)
     x = x.astype(np.float64 if x.dtype != np.float32 else np.float32)
     checks.finite("features", x)
     return Table(x, y, subclass, label, notes)
+
+
+def _check_shapes(x: Any, y: Any, subclass: Any) -> None:
+    """Refuse arrays, or what a file declares of them, that are not points with their labels."""
+    if len(x.shape) != 2 or 0 in x.shape or x.dtype.kind not in "fiub":
+        raise InputError(
+            f"features must be a matrix of numbers; got the shape {x.shape} of {x.dtype}."
+        )
+    for name, values in (("label", y), ("subclass", subclass)):
+        if values is not None and values.shape != x.shape[:1]:
+            raise InputError(
+                f"{name} must have one value for each of the {x.shape[0]} points; got the shape "
+                f"{values.shape}."
+            )
 
 
 def _label(given: str | None, names: list[str], needed: bool) -> str | None:

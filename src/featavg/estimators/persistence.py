@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from featavg.array_files import read_arrays
+from featavg.array_files import open_arrays
 from featavg.errors import InputError
 from featavg.estimators._base import CertifiedClassifier
 from featavg.estimators.averaging import AveragingClassifier
 from featavg.estimators.decoupled import DecoupledClassifier
-from featavg.estimators.plain_data import FORMAT, parameters_of, restore
+from featavg.estimators.plain_data import FORMAT, expected_arrays, parameters_of, restore
 from featavg.estimators.radius import RadiusClassifier
+from featavg.files import DamagedError
 
 _KINDS: dict[str, type[CertifiedClassifier]] = {
     kind.__name__: kind for kind in (AveragingClassifier, DecoupledClassifier, RadiusClassifier)
 }
-_MOST = 1 << 32
+_MOST, _LONGEST_REASON = 1 << 32, 200
 
 
 def load(path: str | Path) -> CertifiedClassifier:
     """Read an estimator that its method `save` wrote. Nothing in the file is executed.
+
+    The file ends with a checksum, and one in which any byte differs is refused.
 
     Examples
     --------
@@ -34,13 +37,18 @@ def load(path: str | Path) -> CertifiedClassifier:
     True
     """
     path = Path(path)
-    arrays, about = read_arrays(path, most=_MOST)
     try:
-        if about["format"] != FORMAT:
-            raise ValueError("it has another format")
+        with open_arrays(path, most=_MOST, sealed=True) as file:
+            about = file.about
+            if about["format"] != FORMAT:
+                raise ValueError("it has another format")
+            file.check(expected_arrays(about, file.declared))
+            arrays = {name: file.read(name) for name in file.declared}
         estimator = _KINDS[about["kind"]](**parameters_of(about))
         restore(estimator, about, arrays)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        reason = str(error).rstrip(".")
+    except DamagedError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        reason = str(error).rstrip(".")[:_LONGEST_REASON]
         raise InputError(f"{path.name} must be a saved featavg estimator; {reason}.") from None
     return estimator

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featavg.array_files import Arrays
+from featavg.array_files import Arrays, Expected
 from featavg.errors import InputError
 from featavg.estimators.frontier import Frontier
 from featavg.estimators.heads import CertifiedHead, Head
@@ -16,19 +17,33 @@ from featavg.estimators.pieces import PieceHead, SortedPairs
 from featavg.estimators.scaling import Scaling
 from featavg.estimators.subclasses import Subclasses
 from featavg.networks import plain_data
+from featavg.reading import at_most, one_of, read_as
 
-FORMAT = "featavg estimator 4"
+FORMAT = "featavg estimator 5"
 _LABEL_KINDS = "biufU"
-_NUMBERS = {"n_iter_": int, "learning_rate_": float, "margin_": float}
 _FRONTIER_ARRAYS = ("values", "accuracy", "radius")
-_FRONTIER = {
-    "points": int,
-    "radius_points": int,
-    "held_out": bool,
-    "robustness": float,
-    "knob": str,
-    "effective_points": float,
-}
+_MOST_STEPS = 10**18
+
+
+@dataclass(frozen=True)
+class _FrontierNumbers:
+    """What a frontier has besides its arrays."""
+
+    points: int
+    radius_points: int
+    held_out: bool
+    robustness: float
+    knob: str = one_of(("steps", "margin"), "steps")
+    effective_points: float | None = None
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Numbers that `fit` sets; which ones depends on the estimator."""
+
+    n_iter_: int | None = at_most(_MOST_STEPS, None)
+    learning_rate_: float | None = None
+    margin_: float | None = None
 
 
 def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
@@ -40,8 +55,8 @@ def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         "kind": type(estimator).__name__,
         "parameters": [[k, _plain(v)] for k, v in estimator.get_params(deep=False).items()],
         "object_classes": estimator.classes_.dtype == object,
-        "numbers": [_plain(getattr(estimator, name, None)) for name in _NUMBERS],
-        "frontier": [getattr(frontier, name) for name in _FRONTIER],
+        "numbers": {f.name: _plain(getattr(estimator, f.name, None)) for f in fields(_Numbers)},
+        "frontier": {f.name: _plain(getattr(frontier, f.name)) for f in fields(_FrontierNumbers)},
         "head": network,
     }
     arrays: Arrays = {
@@ -59,6 +74,34 @@ def describe(estimator: Any) -> tuple[dict[str, Any], Arrays]:
         about["strength"] = _plain(found.strength)
         arrays["subclass_labels"] = found.labels
     return about, arrays
+
+
+def expected_arrays(about: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Expected]:
+    """Return the arrays of an estimator of this description, of which a file has `found`."""
+    per_coordinate = len(found["factor"].shape) if "factor" in found else 0
+    expected = {
+        "classes": Expected(_LABEL_KINDS, (None,)),
+        "shift": Expected("f", (None,)),
+        "factor": Expected("f", (None,) if per_coordinate else ()),
+        "class_of": Expected("i", (None,)),
+        "feature_names": Expected("U", (None,), required=False),
+        "subclass_labels": Expected("i", (None,), required=False),
+        "frontier_values": Expected("iuf", (None,)),
+        "frontier_accuracy": Expected("f", (None,)),
+        "frontier_radius": Expected("f", (None,)),
+    }
+    if about["head"]["kind"] == "PieceHead":
+        return expected | {
+            "pieces": Expected("f", (None, None)),
+            "piece_biases": Expected("f", (None,)),
+            "rotation": Expected("f", (None, None), required=False),
+            "rotation_biases": Expected("f", (None,), required=False),
+        }
+    return expected | {
+        "weights": Expected("f", (None, None)),
+        "biases": Expected("f", (None,)),
+        "second_layer": Expected("f", (None,), required=False),
+    }
 
 
 def _describe_head(head: CertifiedHead) -> tuple[dict[str, Any], Arrays]:
@@ -166,16 +209,16 @@ def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
     """Set what `fit` sets, from what `describe` returned; refuse parts that do not fit together."""
     classes = arrays["classes"]
     estimator.classes_ = classes.astype(object) if about["object_classes"] else classes
+    _check_classes(arrays["class_of"], len(classes))
     factor = arrays["factor"]
     estimator.scaling_ = Scaling(arrays["shift"], factor if factor.ndim else factor.item())
     estimator.head_ = _restore_head(about["head"], arrays)
-    frontier: dict[str, Any] = {name: arrays[f"frontier_{name}"] for name in _FRONTIER_ARRAYS}
-    for (name, kind), value in zip(_FRONTIER.items(), about["frontier"], strict=True):
-        frontier[name] = None if value is None else kind(value)
-    estimator.frontier_ = Frontier(**frontier)
-    for (name, kind), value in zip(_NUMBERS.items(), about["numbers"], strict=True):
+    curves: dict[str, Any] = {name: arrays[f"frontier_{name}"] for name in _FRONTIER_ARRAYS}
+    numbers = read_as(_FrontierNumbers, "frontier", about["frontier"])
+    estimator.frontier_ = Frontier(**curves, **vars(numbers))
+    for name, value in vars(read_as(_Numbers, "numbers", about["numbers"])).items():
         if value is not None:
-            setattr(estimator, name, kind(value))
+            setattr(estimator, name, value)
     estimator.n_features_in_ = len(estimator.scaling_.shift)
     if "feature_names" in arrays:
         estimator.feature_names_in_ = arrays["feature_names"].astype(object)
@@ -185,11 +228,23 @@ def restore(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> None:
 
 
 def _subclasses(estimator: Any, about: Mapping[str, Any], arrays: Arrays) -> Subclasses:
-    class_of = arrays["class_of"]
-    strength = {name: np.array(values) for name, values in _value(about["strength"]).items()}
+    class_of, labels, names = arrays["class_of"], arrays["subclass_labels"], tuple(about["names"])
+    strength: dict[Any, Any] = {
+        name: np.array(values, dtype=np.float64)
+        for name, values in _value(about["strength"]).items()
+    }
     sizes = np.bincount(class_of).tolist()
     counts = dict(zip(estimator.classes_.tolist(), sizes, strict=True))
-    return Subclasses(counts, arrays["subclass_labels"], class_of, tuple(about["names"]), strength)
+    within = not len(labels) or (labels.min() >= -1 and labels.max() < len(class_of))
+    if len(names) != len(class_of) or not within:
+        raise ValueError("its parts do not fit together")
+    return Subclasses(counts, labels, class_of, names, strength)
+
+
+def _check_classes(class_of: NDArray[Any], classes: int) -> None:
+    """Refuse numbers of classes that do not exist: arrays as long as the largest one follow."""
+    if not len(class_of) or class_of.min() < 0 or class_of.max() >= classes:
+        raise ValueError(f"its class_of must be numbers below {classes}, that of its classes")
 
 
 def _check_shapes(estimator: Any) -> None:
@@ -198,9 +253,8 @@ def _check_shapes(estimator: Any) -> None:
     fits = (
         _fits(head, features)
         and head.classes == len(estimator.classes_)
-        and estimator.scaling_.shift.ndim == 1
+        and np.isfinite(estimator.scaling_.shift).all()
         and frontier.values.shape == frontier.accuracy.shape == frontier.radius.shape
-        and frontier.values.ndim == 1
         and len(getattr(estimator, "feature_names_in_", estimator.scaling_.shift)) == features
     )
     if not fits:

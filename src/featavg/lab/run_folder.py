@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,27 +17,24 @@ from threadpoolctl import threadpool_info
 
 from featavg.array_files import Arrays, read_arrays, write_arrays
 from featavg.errors import InputError
-from featavg.files import can_hold_files, read_json, write_atomically
+from featavg.files import (
+    DamagedError,
+    can_hold_files,
+    clear_leftovers,
+    discard,
+    to_json,
+    warn_of_damage,
+    write_atomically,
+)
+from featavg.manifest import damaged_files, remove_manifest, write_manifest
+from featavg.reading import read_as
+from featavg.seals import read_sealed_json, to_sealed_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSIONS_OF = ("featavg", "numpy", "scipy", "matplotlib", "torch")
-_MOST_ARRAYS, _MOST_JSON = 1 << 34, 1_000_000
-
-
-def to_json(value: Any, *, indent: int | None = 2) -> bytes:
-    """Return a value as readable JSON; numbers that JSON does not have become null."""
-    text = json.dumps(_finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
-    return (text + "\n").encode()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+_MOST_ARRAYS, _MOST_JSON = 1 << 32, 1_000_000
 
 
 @cache
@@ -57,6 +52,16 @@ def versions() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class SeedRecord:
+    """The content of ``seeds/N.json``: how a seed was measured, and the checksum of its arrays."""
+
+    seed: int
+    seconds: float
+    versions: Mapping[str, str]
+    arrays: str
+
+
+@dataclass(frozen=True)
 class RunFolder:
     """The folder of one run.
 
@@ -64,6 +69,7 @@ class RunFolder:
     ``N.json`` its time and versions, ``results.csv`` and ``scalars.csv`` hold all measurements as
     tables, ``summary.json`` the expectations, ``figure.png`` and ``figure.svg`` the picture, and
     ``views.json``, if the experiment declares views, the interactive figures of the report.
+    ``manifest.json`` is written last and has the checksums of all of them.
 
     Attributes
     ----------
@@ -81,29 +87,57 @@ class RunFolder:
         """What results depend on: versions, threads and code."""
         return versions() | {"source": self.source}
 
+    def clear(self) -> None:
+        """Remove what killed processes left behind, and name files that are damaged.
+
+        Damaged measurements are set aside; all other files are written again at the end of a run.
+        """
+        for folder in (self.path, self.path / "seeds"):
+            clear_leftovers(folder)
+        for name, reason in (damaged_files(self.path) or {}).items():
+            if name.startswith("seeds/"):
+                self._discard(self.path / name, reason)
+            else:
+                warn_of_damage(f"{self.path / name} {reason}; it is written again.")
+
     def save_seed(self, seed: int, measurements: Mapping[str, Any], seconds: float) -> None:
-        """Save the measurements of a seed; the npz is written last, so it marks a finished seed."""
-        about = {"seed": seed, "seconds": seconds, "versions": self.versions}
-        write_atomically(self._seed(seed, "json"), to_json(about))
-        write_arrays(self._seed(seed, "npz"), measurements)
+        """Save the measurements of a seed; the JSON is written last and marks a finished seed."""
+        remove_manifest(self.path)
+        self._seed(seed, "json").unlink(missing_ok=True)
+        arrays = write_arrays(self._seed(seed, "npz"), measurements)
+        record = SeedRecord(seed, seconds, self.versions, arrays)
+        write_atomically(self._seed(seed, "json"), to_sealed_json(vars(record)))
 
     def load_seed(self, seed: int) -> tuple[Arrays, float] | None:
         """Return the measurements of a seed and their time, or None if it has to be run.
 
-        Results of other code, and files that cannot be read, do not count.
+        Results of other code do not count. A damaged file is named and set aside.
         """
+        path = self._seed(seed, "json")
         try:
-            about = read_json(self._seed(seed, "json"), most=_MOST_JSON)
-            if about["versions"]["source"] != self.source:
+            if not path.exists():
                 return None
-            arrays, _ = read_arrays(self._seed(seed, "npz"), most=_MOST_ARRAYS)
-            return arrays, float(about["seconds"])
-        except (ValueError, KeyError, TypeError):
+            record = read_as(SeedRecord, path.name, read_sealed_json(path, most=_MOST_JSON))
+            if record.seed != seed:
+                raise DamagedError(f"{path.name} is of seed {record.seed}")
+            if record.versions.get("source") != self.source:
+                return None
+            path = self._seed(seed, "npz")
+            arrays, _ = read_arrays(path, most=_MOST_ARRAYS, checksum=record.arrays)
+            return arrays, record.seconds
+        except InputError as error:
+            self._discard(path, str(error))
             return None
+
+    def _discard(self, path: Path, reason: str) -> None:
+        """Set a damaged file of a seed aside; without its JSON the seed is not finished."""
+        remove_manifest(self.path)
+        discard(path, reason, "its seed has to be measured again")
+        path.with_suffix(".json").unlink(missing_ok=True)
 
     def save_json(self, name: str, value: Any, *, indent: int | None = 2) -> None:
         """Save a value as JSON, on one line if `indent` is None."""
-        write_atomically(self.path / name, to_json(value, indent=indent))
+        self._write(name, to_json(value, indent=indent))
 
     def save_table(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Save a table as CSV."""
@@ -111,14 +145,22 @@ class RunFolder:
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(rows)
-        write_atomically(self.path / name, buffer.getvalue().encode())
+        self._write(name, buffer.getvalue().encode())
 
     def save_figure(self, figure: Figure) -> None:
         """Save a figure as PNG and SVG."""
         from featavg.drawing.style import rendered
 
         for kind in ("png", "svg"):
-            write_atomically(self.path / f"figure.{kind}", rendered(figure, kind))
+            self._write(f"figure.{kind}", rendered(figure, kind))
+
+    def finish(self) -> None:
+        """Write the manifest, when all other files are there."""
+        write_manifest(self.path, ["seeds"])
+
+    def _write(self, name: str, content: bytes) -> None:
+        remove_manifest(self.path)
+        write_atomically(self.path / name, content)
 
     def _seed(self, seed: int, ending: str) -> Path:
         return self.path / "seeds" / f"{seed}.{ending}"

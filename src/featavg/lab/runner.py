@@ -66,7 +66,8 @@ def run(
 
     Each seed is saved as soon as it is finished, so a run that was stopped continues where it
     was. A saved seed counts as long as the code that measured it is the same, see
-    `featavg.lab.source`. The folder is ``out/<id>/<hash of the parameters>``.
+    `featavg.lab.source`. The folder is ``out/<id>/<hash of the parameters>``. Files in it that are
+    damaged are named in a `DamagedFileWarning` and made again.
 
     Parameters
     ----------
@@ -88,6 +89,7 @@ def run(
     path = Path(out) / experiment.id / experiment.key(parameters)
     check_writable(path)
     folder = RunFolder(path, experiment.source)
+    folder.clear()
     measured = experiment.measure_seeds(parameters, seeds, folder, fresh=fresh, progress=progress)
     return _finish(experiment, parameters, folder, measured)
 
@@ -97,6 +99,7 @@ def _finish(experiment: Experiment, parameters: Any, folder: RunFolder, measured
     results, seconds = measured.results, measured.seconds
     outcomes = tuple(e.judge(results) for e in experiment.expectations(parameters))
     finished = Run(experiment, parameters, folder.path, results, outcomes, seconds, measured.reused)
+    folder.save_json("parameters.json", experiment.describe(parameters))
     for name, table in (
         ("scalars.csv", measured.scalars),
         ("results.csv", experiment.table(parameters, results)),
@@ -108,4 +111,5 @@ def _finish(experiment: Experiment, parameters: Any, folder: RunFolder, measured
     folder.save_json("summary.json", finished.summary())
     folder.save_json("provenance.json", {"versions": folder.versions, "seconds": seconds})
     folder.save_figure(experiment.figure(parameters, results))
+    folder.finish()
     return finished

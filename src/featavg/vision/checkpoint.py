@@ -1,8 +1,9 @@
 """Saved work that can be resumed: checkpoints of a training, and stores of arrays.
 
-A checkpoint is written atomically by `torch.save` and read with ``weights_only=True``, so that a
-file from elsewhere cannot run code. A file that is damaged, or belongs to other data, another
-recipe, seed or network, is refused and never overwritten, because the user may want to keep it.
+A checkpoint is written atomically by `torch.save`, sealed by a checksum, and read with
+``weights_only=True``, so that a file from elsewhere cannot run code. A file that is damaged, or
+belongs to other data, another recipe, seed or network, is refused and never overwritten, because
+the user may want to keep it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from featavg.array_files import Arrays, read_arrays, write_arrays
+from featavg import checks
+from featavg.array_files import Arrays, Expected, read_arrays, write_arrays
 from featavg.errors import InputError
-from featavg.files import DamagedError, can_hold_files, write_atomically
+from featavg.files import (
+    DamagedError,
+    can_hold_files,
+    clear_leftovers,
+    discard,
+    read_bytes,
+    write_atomically,
+)
+from featavg.seals import check_seal, seal
 
-_FORMAT = "featavg training 1"
+_FORMAT = "featavg training 2"
 _MOST_BYTES = 1 << 34
 
 
@@ -67,7 +76,8 @@ class Checkpoint:
         content = {item.name: getattr(self, item.name) for item in fields(self)}
         buffer = io.BytesIO()
         torch.save({"format": _FORMAT, "identity": identity, **content}, buffer)
-        write_atomically(path, buffer.getvalue())
+        seal(buffer)
+        write_atomically(path, buffer.getbuffer())
 
     @classmethod
     def load(cls, path: Path, identity: dict[str, str]) -> Checkpoint | None:
@@ -86,20 +96,47 @@ class Checkpoint:
 
 def _read(path: Path) -> dict[str, Any]:
     """Return the content of a checkpoint, after checking that it is complete."""
-    reason = ""
     try:
-        with zipfile.ZipFile(path) as archive:  # PyTorch does not check the checksums
-            broken = archive.testzip()
-        if broken is None:
-            content = torch.load(path, map_location="cpu", weights_only=True)
-            wanted = {"format", "identity", *(item.name for item in fields(Checkpoint))}
-            if content["format"] == _FORMAT and wanted <= content.keys():
-                return dict(content)
+        content = read_bytes(path.resolve(), most=_MOST_BYTES)
+        if check_seal(io.BytesIO(content)) is None:
+            raise DamagedError("it has no checksum")
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:  # PyTorch stores without compression
+            if sum(member.file_size for member in archive.infolist()) > len(content):
+                raise DamagedError("it states a larger size than it has")
+        found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        _check(found)
+        return dict(found)
+    except InputError as error:
+        raise unusable(path, str(error)) from None
     except Exception as error:  # a damaged file can raise anything
-        reason = f" ({type(error).__name__})"
-    raise InputError(
-        f"checkpoint must be a complete checkpoint of featavg, and {path} cannot be read{reason}; "
-        "delete it or name another file."
+        raise unusable(path, type(error).__name__) from None
+
+
+def _check(content: Any) -> None:
+    """Refuse content of another format, or whose parts have other types."""
+    wanted = {"format", "identity", *(item.name for item in fields(Checkpoint))}
+    if not isinstance(content, dict) or not wanted <= content.keys():
+        raise DamagedError("it is something else")
+    if content["format"] != _FORMAT or not isinstance(content["identity"], dict):
+        raise DamagedError("it has another format")
+    epoch = checks.count("epoch", content["epoch"], minimum=0)
+    for name in ("log_losses", "accuracies"):
+        values = content[name]
+        if not isinstance(values, list) or not all(isinstance(value, float) for value in values):
+            raise DamagedError(f"its {name} are not numbers")
+    if not epoch == len(content["log_losses"]) == len(content["accuracies"]):
+        raise DamagedError("its numbers of epochs differ")
+    checks.scale("seconds", content["seconds"], zero=True)
+    for name in ("model", "optimizer", "precision"):
+        if not isinstance(content[name], dict):
+            raise DamagedError(f"its {name} is not a state")
+
+
+def unusable(path: Path, reason: str) -> InputError:
+    """Return the error for a checkpoint that cannot be used."""
+    return InputError(
+        f"checkpoint must be a complete checkpoint of featavg, and {path} cannot be read "
+        f"({reason.rstrip('.')}); delete it or name another file."
     )
 
 
@@ -110,40 +147,39 @@ def writable(path: Path) -> Path:
     return path
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove temporary files that a killed process left beside a file."""
-    prefix = f".{path.name}."
-    if path.parent.is_dir():
-        for entry in path.parent.iterdir():
-            if entry.name.startswith(prefix) and len(entry.name) == len(prefix) + 8:
-                entry.unlink(missing_ok=True)
-
-
 @dataclass(frozen=True)
 class ArrayStore:
-    """Named files of arrays, written atomically and without pickle.
+    """Named files of arrays, written atomically, sealed and without pickle.
 
     Without a path nothing is saved.
     """
 
     path: Path | None
 
-    def get(self, name: str, compute: Callable[[], Arrays]) -> Arrays:
-        """Return saved arrays, or compute and save them if there are none that can be read."""
+    def get(
+        self, name: str, expected: Mapping[str, Expected], compute: Callable[[], Arrays]
+    ) -> Arrays:
+        """Return saved arrays, or compute and save them.
+
+        A file that is damaged, or has other arrays than the `expected` ones, is named and set
+        aside.
+        """
         if self.path is None:
             return compute()
         file = self.path / f"{name}.npz"
-        with suppress(DamagedError):
-            return read_arrays(file, most=_MOST_BYTES)[0]
+        if file.exists():
+            try:
+                return read_arrays(file, most=_MOST_BYTES, sealed=True, expected=expected)[0]
+            except DamagedError as error:
+                discard(file, error, "what it held is computed again")
         arrays = compute()
-        remove_leftovers(file)
         write_arrays(file, arrays)
         return arrays
 
     def remove(self, names: Sequence[str]) -> None:
-        """Remove files that are no longer needed."""
+        """Remove files that are no longer needed, and what killed processes left of them."""
         if self.path is not None:
             for name in names:
                 file = self.path / f"{name}.npz"
-                remove_leftovers(file)
+                clear_leftovers(self.path, file.name)
                 file.unlink(missing_ok=True)

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from featavg import checks
-from featavg.array_files import Arrays
+from featavg.array_files import Arrays, Expected
 from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
-from featavg.files import write_atomically
+from featavg.files import clear_leftovers, write_atomically
 from featavg.progress import ProgressReporter
 from featavg.robustness.curve import RobustCurve
 from featavg.vision import checkpoint
@@ -30,7 +30,7 @@ from featavg.vision.minimal import minimal_norms
 from featavg.vision.objectives import OBJECTIVES
 from featavg.vision.target import Positive, Target
 
-_FORMAT = "featavg image attack 1"
+_FORMAT = "featavg image attack 2"
 _STRIDES_OF_WORST = (2.0, 4.0)
 
 
@@ -188,7 +188,7 @@ class _BatchRun:
         """Return the norms of each objective and of the worst case."""
         name = f"batch-{self.index:05d}"
         stages = [f"{name}-{objective}" for objective in self.settings.objectives]
-        result = self.store.get(name, lambda: self._run(stages, advance))
+        result = self.store.get(name, self._expected(), lambda: self._run(stages, advance))
         self.store.remove(stages)  # with large images, which only a resumed run needs
         return result
 
@@ -199,13 +199,25 @@ class _BatchRun:
         collected: Arrays = {}
         found = []
         for objective, stage in zip(s.objectives, stages, strict=True):
-            arrays = self.store.get(stage, partial(self._attack, batch, objective))
+            expected = _expected_of(objective, s, len(batch))
+            expected["adversarial"] = Expected("f", tuple(batch.x.shape))
+            arrays = self.store.get(stage, expected, partial(self._attack, batch, objective))
             found.append(torch.from_numpy(arrays.pop("adversarial")).to(batch.x))
             collected |= {f"{objective} {key}": value for key, value in arrays.items()}
             advance()
         nearest = _nearest([collected[f"{o} norms"] for o in s.objectives], found)
         worst = minimal_norms(batch, "readout", s.steps, [nearest], _STRIDES_OF_WORST)
         return collected | {"worst norms": worst.arrays()["norms"]}
+
+    def _expected(self) -> dict[str, Expected]:
+        """Return the arrays of the result."""
+        s = self.settings
+        images = len(self.target.batch(self.index, s.batch))
+        return {
+            f"{objective} {name}": wanted
+            for objective in s.objectives
+            for name, wanted in _expected_of(objective, s, images).items()
+        } | {"worst norms": Expected("f", (images,))}
 
     def _attack(self, batch: Target, objective: str) -> Arrays:
         s = self.settings
@@ -219,6 +231,15 @@ class _BatchRun:
         if pgd.last is not None and pgd.last_own is not None:
             arrays |= {"last": pgd.last, "last_own": pgd.last_own}
         return arrays
+
+
+def _expected_of(objective: str, settings: _Settings, images: int) -> dict[str, Expected]:
+    """Return the arrays that attacks on an objective leave, besides the images."""
+    expected = {name: Expected("f", (images,)) for name in ("norms", "pgd")}
+    if objective == _plain(settings.objectives):
+        grid = Expected("b", (images, len(settings.radii)))
+        expected |= {"last": grid, "last_own": grid}
+    return expected
 
 
 def _nearest(norms: Sequence[FloatArray], images: Sequence[Tensor]) -> Tensor:
@@ -258,7 +279,7 @@ def _store(folder: Path, target: Target, settings: _Settings) -> ArrayStore:
     text = json.dumps(about, indent=2, sort_keys=True) + "\n"
     path = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
     try:  # before any work is done
-        checkpoint.remove_leftovers(path / "about.json")
+        clear_leftovers(path)
         write_atomically(path / "about.json", text.encode())
     except OSError as error:
         raise InputError(

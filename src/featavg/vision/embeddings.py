@@ -11,19 +11,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from featavg.array_files import Arrays
+from featavg.array_files import Arrays, Expected
 from featavg.arrays import FloatArray
 from featavg.checks import count
 from featavg.datasets.cache import cache_folder, explained_write_errors
 from featavg.datasets.decode import Bytes
 from featavg.errors import InputError
-from featavg.files import json_hash
+from featavg.files import clear_leftovers, json_hash
 from featavg.progress import ProgressReporter
 from featavg.vision.backbones import Backbone
 from featavg.vision.checkpoint import ArrayStore
 from featavg.vision.evaluation import checked_images
 
-_FORMAT = "featavg embeddings 2"
+_FORMAT = "featavg embeddings 3"
 _RESIZE = "bicubic"
 # Embeddings are cached in chunks: a run that was stopped resumes, and a run with more images reuses
 # those of a run with fewer.
@@ -82,6 +82,8 @@ def embed(
     count("batch_size", batch_size)
     folder = cache_folder("embeddings")
     store = ArrayStore(folder if cache else None)
+    if cache:
+        clear_leftovers(folder)
     parts = []
     label = f"{backbone.name}: images"
     with ProgressReporter(label, len(images), enabled=progress) as reporter:
@@ -89,7 +91,9 @@ def embed(
             chunk = images[start : start + _CHUNK]
             compute = partial(_compute, chunk, backbone, batch_size, reporter)
             with explained_write_errors(folder):
-                parts.append(store.get(_key(chunk, backbone), compute)["embeddings"])
+                expected = {"embeddings": Expected("f", (len(chunk), None))}
+                arrays = store.get(_key(chunk, backbone), expected, compute)
+                parts.append(arrays["embeddings"])
             reporter.show(start + len(chunk), label)
     return np.concatenate(parts)
 

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from featavg import checks
 from featavg.errors import InputError
+from featavg.files import clear_leftovers
 from featavg.progress import ProgressReporter
 from featavg.vision import checkpoint as checkpoints
 from featavg.vision.augmentation import Draw, ImagePool
@@ -155,10 +156,10 @@ def train(
     shown = progress and fabric.is_global_zero
     with limited_threads(threads):
         run = _Run(net, pixels, targets, recipe, seed, fabric)
-        if saved is not None:
-            run.restore(saved)
+        if path is not None and saved is not None:
+            _resume(run, saved, path)
         if path is not None and fabric.is_global_zero:
-            checkpoints.remove_leftovers(path)
+            clear_leftovers(path.parent, path.name)
         remaining = (recipe.epochs - run.epoch) * run.steps
         with ProgressReporter("training", remaining, enabled=shown) as reporter:
             while run.epoch < recipe.epochs:
@@ -174,6 +175,14 @@ def train(
         seconds=run.seconds,
         resumed_from=0 if saved is None else saved.epoch,
     )
+
+
+def _resume(run: _Run, saved: Checkpoint, path: Path) -> None:
+    """Go back to a checkpoint, or refuse one that does not fit the network and the optimizer."""
+    try:
+        run.restore(saved)
+    except Exception as error:
+        raise checkpoints.unusable(path, type(error).__name__) from None
 
 
 class _Run:

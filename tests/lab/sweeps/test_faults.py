@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import random
 import shutil
 import subprocess
 import time
+import tracemalloc
 from dataclasses import replace
 
 import pytest
 
-from featavg import InputError
+from featavg import DamagedFileWarning, InputError
 from featavg.apps.cli.main import main
 from featavg.lab.experiment import Experiment
 from featavg.lab.sweeps import Store, sweep
@@ -85,9 +88,75 @@ def test_a_damaged_part_is_set_aside_and_done_again(
     }
     part.write_bytes(changed[damage])
     assert main(["sweep", "status", str(tmp_path)]) == 1
-    assert "was damaged and set aside" in capsys.readouterr().out
+    assert f"{part.name} is damaged" in capsys.readouterr().err
     sweep(small(), tmp_path, workers=1)
     assert (tmp_path / "results.parquet").read_bytes() == undisturbed
+
+
+def hostile(**columns):
+    """Return a part under the right name, with whatever is asked for in it."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    one = {"id": "a", "seed": 0, "status": "done", "error": "", "source": "s", "seconds": 1.0}
+    rows = max((len(c) for c in columns.values()), default=1)
+    usual = {name: pa.repeat(pa.scalar(value), rows) for name, value in one.items()}
+    buffer = io.BytesIO()
+    parquet.write_table(pa.table(usual | columns), buffer)
+    return buffer.getvalue()
+
+
+def many_rows():
+    import pyarrow as pa
+
+    return hostile(index=pa.repeat(1.0, 5_000_000))
+
+
+def long_texts():
+    import pyarrow as pa
+
+    return hostile(
+        error=pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0), 20_000), ["x" * 5000])
+    )
+
+
+def other_types():
+    import pyarrow as pa
+
+    return hostile(seconds=pa.array(["long"]))
+
+
+def no_columns():
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    buffer = io.BytesIO()
+    parquet.write_table(pa.table({"id": ["a"]}), buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (many_rows, "must have at most 1,000,000 values; got 35,000,000"),
+        (long_texts, "its texts must have at most 67,108,864 characters; got 100,"),
+        (other_types, "other columns than a sweep writes"),
+        (no_columns, "other columns than a sweep writes"),
+    ],
+)
+def test_a_small_part_that_would_take_much_memory_or_fails_is_refused(content, reason, tmp_path):
+    part = content()
+    assert len(part) < 200_000
+    (tmp_path / "parts").mkdir()
+    name = f"{hashlib.sha256(part).hexdigest()[:32]}.parquet"
+    (tmp_path / "parts" / name).write_bytes(part)
+    store = Store(tmp_path, "s")
+    tracemalloc.start()
+    with pytest.warns(DamagedFileWarning, match=f"{name} is damaged .*{reason}"):
+        store.refresh()
+    assert tracemalloc.get_traced_memory()[1] < 10e6
+    tracemalloc.stop()
+    assert store.rows == {}
 
 
 def test_results_of_other_source_code_are_not_mixed_in(tmp_path, monkeypatch):

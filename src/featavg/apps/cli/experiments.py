@@ -21,11 +21,10 @@ from featavg.apps.cli.terminal import (
 )
 from featavg.drawing.views import HOLDS, NOT_STATED, VIOLATED
 from featavg.experiments import EXPERIMENTS, ledger
-from featavg.files import write_atomically
+from featavg.files import to_json, write_atomically
 from featavg.lab import registry
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import plain_types
-from featavg.lab.run_folder import to_json
 from featavg.lab.runner import Run
 from featavg.lab.runner import run as run_experiment
 

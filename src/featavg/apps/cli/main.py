@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from featavg import __version__
 from featavg.apps.cli import certify, data, experiments, pages, sweep
 from featavg.apps.cli.terminal import BAD_INPUT, INTERRUPTED, OK, PIPE_CLOSED, Parser, complain
+from featavg.apps.cli.warned import printed_warnings
 from featavg.apps.play import launch
 from featavg.errors import InputError, optional_imports
 
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command is None:
             parser.print_help()
             return OK
-        with optional_imports("this"):
+        with optional_imports("this"), printed_warnings():
             code: int = options.command(options)
         sys.stdout.flush()
         return code

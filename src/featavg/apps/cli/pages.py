@@ -9,8 +9,8 @@ from typing import Any
 from rich.table import Table
 
 from featavg.apps.cli.terminal import OK, Terminal, complain, print_json, whole_number
-from featavg.files import write_atomically
-from featavg.lab.run_folder import check_writable, to_json
+from featavg.files import to_json, write_atomically
+from featavg.lab.run_folder import check_writable
 
 
 def add_parsers(commands: Any) -> None:
@@ -70,6 +70,9 @@ def report(options: argparse.Namespace) -> int:
     written = write_report(options.folder, options.out)
     for folder in written.unreadable:
         complain(f"{folder.name!r} is not shown: {folder.reason}.")
+    for run in written.runs:
+        for name in sorted(run.damaged):
+            complain(f"{run.folder / name} is damaged and not shown.")
     runs = len(written.runs)
     size = f"{written.size / 1e6:.1f} MB"
     print(f"{written.path} ({runs} run{'s' if runs != 1 else ''}, {size})")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +11,11 @@ from typing import Any
 from featavg import checks
 from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, print_json, whole_number
 from featavg.errors import InputError
+from featavg.files import DamagedError
 from featavg.lab import registry
 from featavg.lab.sweeps import Design, Store, SweepExperiment, sweep
 from featavg.lab.sweeps.engine import require
+from featavg.lab.sweeps.store import read_design
 from featavg.lab.sweeps.values import Kinds
 
 _DESCRIPTION = (
@@ -162,12 +163,18 @@ def _status(options: argparse.Namespace) -> int:
         raise InputError("status must be followed by the folder of one sweep.")
     folder = Path(options.what[1])
     try:
-        about = json.loads((folder / "design.json").read_text(encoding="utf-8"))
+        about = read_design(folder)
+    except DamagedError as error:
+        raise InputError(
+            f"DIR must be the folder of a sweep; got {folder}, whose {error}."
+        ) from None
+    try:
         design = Design.of(registry.find(about.pop("experiment")), **about)
     except InputError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"DIR must be the folder of a sweep; got {folder}.") from None
+    Store(folder, design.experiment.source).name_damage()
     return _print_tally(design, folder, options.json)
 
 
@@ -185,8 +192,6 @@ def _print_tally(design: Design, folder: Path, as_json: bool) -> int:
     if tally.outdated:
         done_by = "was done by" if tally.outdated == 1 else "were done by"
         print(f"{tally.outdated} of the missing {done_by} other source code.")
-    for name in tally.corrupt:
-        print(f"parts/{name} was damaged and set aside; its runs count as missing.")
     errors = [row["error"] for row in store.rows.values() if row["status"] == "failed"]
     for error in sorted(set(errors))[:5]:
         print(f"failed, {_number(errors.count(error), 'time')}: {error}")

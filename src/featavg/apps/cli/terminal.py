@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from featavg.errors import did_you_mean
-from featavg.lab.run_folder import to_json
+from featavg.files import to_json
 
 _MOST_DIGITS = 300  # of a whole number
 OK, NOT_REPRODUCED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +27,16 @@ class Image:
     height: int
 
 
-def smallest_image(folder: Path) -> Image | None:
+def smallest_image(folder: Path, *, without: Collection[str] = ()) -> Image | None:
     """Return the figure of a run as SVG or PNG, whichever is smaller, or None if there is none.
 
-    It is for an ``<img>``, in which a browser runs no scripts and loads nothing.
+    Files in `without` are left out. It is for an ``<img>``, in which a browser runs no scripts and
+    loads nothing.
     """
     found = []
     for name, reader in (("figure.svg", _svg), ("figure.png", _png)):
+        if name in without:
+            continue
         try:
             content = read_bytes(folder / name, most=_MOST_BYTES)
             found.append((len(content), reader(content)))

@@ -78,7 +78,7 @@ def page(runs: Sequence[SavedRun], unreadable: Sequence[Unreadable], *, beside: 
         )
     images: dict[Path, Image] = {}
     for run in runs:
-        image = smallest_image(run.folder)
+        image = smallest_image(run.folder, without=run.damaged)
         needed = 0 if image is None else len(image.source) + 200
         if image is not None and needed <= room:
             images[run.folder] = image
@@ -126,7 +126,7 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
     if experiment is not None and run.setting != PAPER:
         differences = [f"{name} = {value}" for name, value, _, usual in parameters if not usual]
     more = ["…"] if len(differences) > _LISTED else []
-    files = [name for name in _FILES if is_file(run.folder / name)]
+    files = [name for name in _FILES if name not in run.damaged and is_file(run.folder / name)]
     source = run.provenance.versions.get("source")
     return {
         "run": run,

@@ -14,11 +14,17 @@ from featavg.errors import InputError
 from featavg.files import DamagedError, is_file, read_json, subfolders
 from featavg.lab import registry
 from featavg.lab.experiment import Experiment, run_key
+from featavg.manifest import damaged_files
 from featavg.reading import LONGEST_TEXT, Scalar, at_most, read_as
 
 # Far above what a run leaves behind.
 _MOST_JSON, _MOST_VIEWS, _MOST_RUNS = 1_000_000, 4_000_000, 300
 _EXPERIMENT, _KEY = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}"), re.compile(r"[0-9a-f]{12}")
+_ESSENTIAL = ("parameters.json", "summary.json", "provenance.json")
+_UNCHECKED = (
+    "There is no manifest.json, so the run is not finished, or damage to its files would not be "
+    "noticed."
+)
 T = TypeVar("T")
 
 
@@ -78,7 +84,7 @@ class SavedSeed:
 
 @dataclass(frozen=True)
 class SavedRun:
-    """A finished run."""
+    """A finished run; `damaged` are the files that are not shown because of their checksums."""
 
     folder: Path
     summary: Summary
@@ -86,6 +92,7 @@ class SavedRun:
     seeds: tuple[SavedSeed, ...]
     views: tuple[View, ...]
     remark: str
+    damaged: frozenset[str] = frozenset()
 
     @property
     def experiment(self) -> Experiment | None:
@@ -183,6 +190,10 @@ def _read(folder: Path, place: Path) -> SavedRun:
         raise DamagedError("it is a link, which is not followed")
     if not _EXPERIMENT.fullmatch(place.name) or not _KEY.fullmatch(folder.name):
         raise DamagedError("its name is not that of a run")
+    damaged = damaged_files(folder)
+    for name in _ESSENTIAL:
+        if damaged and name in damaged:
+            raise DamagedError(f"{name} {damaged[name]}")
     about = _file(Description, folder / "parameters.json")
     if about.experiment != place.name or run_key(asdict(about)) != folder.name:
         raise DamagedError("its name does not belong to its parameters")
@@ -192,17 +203,21 @@ def _read(folder: Path, place: Path) -> SavedRun:
     if Description(summary.experiment, summary.parameters) != about:
         raise DamagedError("summary.json is of other parameters than parameters.json")
     provenance = _file(Provenance, folder / "provenance.json")
-    seeds = tuple(_seed(folder / "seeds", seed, provenance) for seed in range(summary.seeds))
-    return SavedRun(folder, summary, provenance, seeds, *_views(folder / "views.json"))
+    wrong = damaged or {}
+    seeds = tuple(_seed(folder / "seeds", seed, provenance, wrong) for seed in range(summary.seeds))
+    views, remark = _views(folder / "views.json", wrong)
+    remarks = [_UNCHECKED] if damaged is None else [f"{n} {wrong[n]}." for n in sorted(wrong)]
+    shown = " ".join([*remarks, remark]).strip()[:LONGEST_TEXT]
+    return SavedRun(folder, summary, provenance, seeds, views, shown, frozenset(wrong))
 
 
 def _file(kind: type[T], path: Path) -> T:
     return read_as(kind, path.name, read_json(path, most=_MOST_JSON))
 
 
-def _views(path: Path) -> tuple[tuple[View, ...], str]:
+def _views(path: Path, damaged: Mapping[str, str]) -> tuple[tuple[View, ...], str]:
     """Return the views; a run without readable ones is still shown, with a remark."""
-    if not path.exists() and not path.is_symlink():
+    if path.name in damaged or not (path.exists() or path.is_symlink()):
         return (), ""
     try:
         return tuple(parsed(read_json(path, most=_MOST_VIEWS))), ""
@@ -210,11 +225,13 @@ def _views(path: Path) -> tuple[tuple[View, ...], str]:
         return (), f"views.json cannot be shown: {_reason(error)}."
 
 
-def _seed(folder: Path, seed: int, run: Provenance) -> SavedSeed:
+def _seed(folder: Path, seed: int, run: Provenance, damaged: Mapping[str, str]) -> SavedSeed:
     if folder.is_symlink():
         return SavedSeed(seed, remark="seeds is a link, which is not followed")
     if not folder.is_dir():  # a sweep keeps no file for a seed
         return SavedSeed(seed)
+    if reason := damaged.get(f"seeds/{seed}.json"):
+        return SavedSeed(seed, remark=f"{seed}.json {reason}")
     try:
         own = _file(Provenance, folder / f"{seed}.json")
     except InputError as error:

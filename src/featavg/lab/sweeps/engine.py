@@ -39,7 +39,8 @@ def sweep(
 
     Paper: none, an extension. Every finished batch is on the disk before it counts as finished.
     A sweep that was stopped in any way continues with the missing runs; a run that fails is
-    recorded with its error and does not stop the others. Each worker computes with one thread, so
+    recorded with its error and does not stop the others; a damaged file is named in a
+    `DamagedFileWarning` and made again. Each worker computes with one thread, so
     the numbers do not depend on the number of workers.
 
     Parameters

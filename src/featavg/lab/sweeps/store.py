@@ -4,7 +4,8 @@ A finished batch of runs is one file ``parts/<hash of its content>.parquet``. No
 changed in place, so a crash leaves what was there, two processes cannot disturb each other, and a
 file whose content does not have the hash in its name is noticed, set aside and its runs done again.
 ``results.parquet`` is all of them in one table, without times: the same bytes however often the
-sweep was interrupted.
+sweep was interrupted. ``design.json`` ends with its own checksum, and ``manifest.json``, which is
+written last, has those of all files.
 """
 
 from __future__ import annotations
@@ -19,15 +20,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from featavg.errors import InputError
-from featavg.files import write_atomically
-from featavg.lab.run_folder import to_json
+from featavg.files import (
+    DamagedError,
+    clear_leftovers,
+    discard,
+    read_bytes,
+    warn_of_damage,
+    write_atomically,
+)
 from featavg.lab.sweeps.design import Design, Job
+from featavg.manifest import damaged_files, remove_manifest, write_manifest
+from featavg.parquet_files import read_parquet
+from featavg.seals import read_sealed_json, to_sealed_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LARGEST_PART = 1 << 30
-_ABOUT = ("id", "seed", "status", "error", "source", "seconds")
+# A batch has at most a few hundred runs.
+_LARGEST_PART, _LARGEST_DESIGN, _MOST_VALUES = 1 << 26, 1 << 24, 1_000_000
+_ABOUT = {"id": str, "seed": int, "status": str, "error": str, "source": str, "seconds": float}
 DONE, FAILED = "done", "failed"
 Row = dict[str, Any]
 
@@ -64,22 +75,46 @@ class Store:
     _outdated: set[str] = field(default_factory=set, init=False)
 
     def open(self, design: Design) -> None:
-        """Make the folder for a design, or check that it is the folder of this design."""
-        about = to_json(design.describe())
-        file = self.path / "design.json"
+        """Make the folder for a design, or check that it is the folder of this design.
+
+        What killed processes left behind is removed, and damaged files are named.
+        """
+        about = to_sealed_json(design.describe())
         try:
-            if file.exists() and file.read_bytes() != about:
+            (self.path / "parts").mkdir(parents=True, exist_ok=True)
+            for folder in (self.path, self.path / "parts"):
+                clear_leftovers(folder)
+            self.name_damage()
+            found = self._design()
+            if found is None:
+                write_atomically(self.path / "design.json", about)
+            elif to_sealed_json(found) != about:
                 raise InputError(
                     f"out must be the folder of this sweep, and {self.path} holds another; "
                     "name another folder."
                 )
-            (self.path / "parts").mkdir(parents=True, exist_ok=True)
-            if not file.exists():
-                write_atomically(file, about)
         except OSError as error:
             raise InputError(
                 f"out must be a folder that can be written to; got {self.path} ({error.strerror})."
             ) from None
+
+    def _design(self) -> dict[str, Any] | None:
+        """Return the design that is saved; None if there is none, or a damaged one is set aside."""
+        path = self.path / "design.json"
+        try:
+            return read_design(self.path) if path.exists() else None
+        except DamagedError as error:
+            discard(path, error, "it is written again")
+            return None
+
+    def name_damage(self) -> None:
+        """Warn of files that are not as the manifest says; other methods name the rest."""
+        for name, reason in (damaged_files(self.path) or {}).items():
+            path = self.path / name
+            if not name.startswith("parts/") and name != "design.json":
+                warn_of_damage(f"{path} {reason}; it is written again at the end of the sweep.")
+            elif not path.exists():
+                warn_of_damage(f"{path} {reason}, and what it held is done again.")
 
     def refresh(self) -> None:
         """Read the parts that were finished since the last call, also by other processes."""
@@ -89,13 +124,13 @@ class Store:
             if name in self._seen or not name.endswith(".parquet") or name.startswith("."):
                 continue
             self._seen.add(name)
-            rows = _read(folder / name)
-            if rows is None:
+            try:
+                self._add(_read(folder / name))
+            except DamagedError as error:
                 self.corrupt.append(name)
                 with contextlib.suppress(OSError):  # the store may be read-only
-                    (folder / name).rename(folder / f"{name}.corrupt")
-                continue
-            self._add(rows)
+                    remove_manifest(self.path)
+                discard(folder / name, error, "its runs count as missing")
 
     def add(self, rows: Sequence[Row]) -> None:
         """Save finished runs: when this returns they are on the disk."""
@@ -137,9 +172,11 @@ class Store:
         return table.drop_columns([name for name in table.column_names if name == "seconds"])
 
     def write_table(self, jobs: Sequence[Job]) -> pa.Table:
-        """Write ``results.parquet``, and return the table in it."""
+        """Write ``results.parquet`` and the manifest, and return the table."""
         table = self.table(jobs)
+        remove_manifest(self.path)
         write_atomically(self.path / "results.parquet", _bytes(table))
+        write_manifest(self.path, ["parts"])
         return table
 
     @contextlib.contextmanager
@@ -180,20 +217,23 @@ def _bytes(table: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
-def _read(path: Path) -> list[Row] | None:
-    """Return the rows of a part, or None if its content does not have the hash in its name."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def _read(path: Path) -> list[Row]:
+    """Return the rows of a part, or refuse one whose content does not have the hash in its name."""
+    content = read_bytes(path, most=_LARGEST_PART)
+    if hashlib.sha256(content).hexdigest()[:32] != path.stem:
+        raise DamagedError("it does not have its checksum")
+    names, columns = read_parquet(
+        io.BytesIO(content), most_values=_MOST_VALUES, most_bytes=_LARGEST_PART
+    )
+    kinds = dict(zip(names, columns, strict=True))
+    if len(kinds) < len(names) or not all(
+        name in kinds and all(isinstance(value, kind) for value in kinds[name])
+        for name, kind in _ABOUT.items()
+    ):
+        raise DamagedError("it has other columns than a sweep writes")
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
-    try:
-        if path.is_symlink() or path.stat().st_size > _LARGEST_PART:
-            return None
-        content = path.read_bytes()
-        if hashlib.sha256(content).hexdigest()[:32] != path.stem:
-            return None
-        # without threads: one that still runs when Python ends aborts the process
-        file = pq.ParquetFile(io.BytesIO(content), pre_buffer=False)
-        rows = file.read(use_threads=False).to_pylist()
-    except (OSError, pa.ArrowException):
-        return None
-    return rows if all(set(_ABOUT) <= set(row) for row in rows) else None
+
+def read_design(folder: Path) -> dict[str, Any]:
+    """Return what `Design.describe` said of the sweep in a folder."""
+    return read_sealed_json(folder / "design.json", most=_LARGEST_DESIGN)
