@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import pickle
 import random
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from featavg import InputError
-from featavg.array_files import read_arrays, write_arrays
+from featavg.array_files import Expected, read_array, read_arrays, write_arrays
 
 MOST = 10_000_000
 ARRAYS = {
@@ -42,6 +43,60 @@ def test_the_same_arrays_are_the_same_bytes(tmp_path):
     for name in "ab":
         write_arrays(tmp_path / name, ARRAYS, {"x": 1})
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_arrays_that_compress_too_well_are_written_as_they_are(tmp_path):
+    path, zeros = tmp_path / "a.npz", np.zeros((100, 100_000))
+    write_arrays(path, {"zeros": zeros, "one": 1.0})
+    assert path.stat().st_size > zeros.nbytes
+    arrays, _ = read_arrays(path, most=10**8, sealed=True)
+    assert not arrays["zeros"].any()
+    assert arrays["one"] == 1
+
+
+def test_the_seal_is_the_checksum_of_all_bytes_before_it(tmp_path):
+    path = tmp_path / "a.npz"
+    checksum = write_arrays(path, ARRAYS)
+    content = path.read_bytes()
+    assert content.endswith(b"sha256:" + checksum.encode())
+    assert hashlib.sha256(content[: -len("sha256:") - 64]).hexdigest() == checksum
+    read_arrays(path, most=MOST, checksum=checksum)
+    with pytest.raises(InputError, match="another checksum than the one that was saved"):
+        read_arrays(path, most=MOST, checksum="0" * 64)
+    np.savez(path, **ARRAYS)
+    read_arrays(path, most=MOST)
+    with pytest.raises(InputError, match="it has no checksum"):
+        read_arrays(path, most=MOST, sealed=True)
+
+
+@pytest.mark.parametrize(
+    ("expected", "message"),
+    [
+        ({"a": Expected("f", (2, 3)), "b": Expected("f", ())}, "'b' is missing"),
+        ({}, "it must not have an array 'a'"),
+        ({"a": Expected("i", (2, 3))}, r"'a' must have the shape \(2, 3\) of kind i; got \(2, 3\)"),
+        (
+            {"a": Expected("f", (None, 4))},
+            r"\(any, 4\) of kind f; got \(2, 3\) of float64",
+        ),
+        ({"a": Expected("f", (None,))}, r"the shape \(any\) of kind f"),
+    ],
+)
+def test_arrays_that_are_not_as_asked_for_are_refused(expected, message, tmp_path):
+    path = tmp_path / "a.npz"
+    write_arrays(path, {"a": np.zeros((2, 3))})
+    right = {"a": Expected("f", (2, None)), "b": Expected("f", (), required=False)}
+    assert read_arrays(path, most=MOST, expected=right)[0]["a"].shape == (2, 3)
+    with pytest.raises(InputError, match=message):
+        read_arrays(path, most=MOST, expected=expected)
+
+
+def test_an_npy_file_is_read_like_a_member(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, ARRAYS["fortran"])
+    np.testing.assert_array_equal(read_array(path, most=MOST), ARRAYS["fortran"])
+    with pytest.raises(InputError, match="it must have at most"):
+        read_array(path, most=10)
 
 
 def test_objects_are_not_written(tmp_path):
@@ -106,6 +161,10 @@ BAD = {
     "claims more than it can hold": with_sizes(
         zipped(zipfile.ZIP_DEFLATED, a__npy=header((999_984,)) + bytes(100)), 8_000_000
     ),
+    "no text": zipped(a__npy=header((1,), "<U1") + (0x110000).to_bytes(4, "little")),
+    "half a character": zipped(a__npy=header((1,), ">U1") + (0xD800).to_bytes(4, "big")),
+    "a header of parentheses": zipped(a__npy=b"\x93NUMPY\x01\x00\x04\x00(((("),
+    "too many members": zipped(**{f"a{i}__npy": b"" for i in range(2001)}),
     "encrypted": encrypted(zipped(a__npy=header((1,)) + bytes(8))),
     "unknown compression": zipped(zipfile.ZIP_LZMA, a__npy=header((1,)) + bytes(8)).replace(
         b"\x0e\x00", b"\x63\x00"

@@ -139,7 +139,7 @@ def read_arrays(
 
 def read_array(path: Path, *, most: int) -> NDArray[Any]:
     """Return the only array of an npy file, which is checked like those of an npz."""
-    with _explained(path), path.open("rb") as file:
+    with explained_damage(path), path.open("rb") as file:
         size = path.stat().st_size
         if size > most:
             raise DamagedError(f"it must have at most {_megabytes(most)}; got {_megabytes(size)}")
@@ -168,7 +168,7 @@ def open_arrays(
     DamagedError
         If the file is missing, damaged, or anything but plain arrays.
     """
-    with _explained(path), path.open("rb") as file:
+    with explained_damage(path), path.open("rb") as file:
         found = check_seal(file)
         if (sealed or checksum is not None) and found is None:
             raise DamagedError("it has no checksum")
@@ -253,7 +253,7 @@ class ArrayFile:
 
 
 def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.3g} MB"
+    return f"{size / 1e6:,.0f} MB" if size >= 1e8 else f"{size / 1e6:.3g} MB"
 
 
 def _header(file: IO[bytes], name: str, size: int) -> Declared:
@@ -303,7 +303,7 @@ def _check_characters(points: NDArray[Any]) -> None:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained_damage(path: Path) -> Iterator[None]:
     """Turn anything that a damaged file raises into a `DamagedError` that names it."""
     try:
         if path.exists() and not path.is_file():  # a pipe would block until there is a writer

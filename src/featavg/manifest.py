@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ def write_manifest(folder: Path, subfolders: Iterable[str] = ()) -> None:
         for path in sorted(place.iterdir()) if place.is_dir() else ():
             name = path.relative_to(folder).as_posix()
             if _belongs(path):
-                files[name] = {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+                with suppress(FileNotFoundError):  # another process may be at work here
+                    files[name] = {"bytes": path.stat().st_size, "sha256": _sha256(path)}
     content = to_sealed_json({"format": _FORMAT, "files": files})
     write_atomically(folder / MANIFEST, content)
 

@@ -8,7 +8,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featavg.array_files import Arrays
+from featavg.array_files import Arrays, explained_damage
 from featavg.files import DamagedError, parse_json
 
 _LARGEST_HEADER = 1 << 20
@@ -41,16 +41,8 @@ def read_safetensors(path: Path, *, most: int) -> Arrays:
     DamagedError
         If the file is missing, damaged, or has arrays of another type than real numbers.
     """
-    try:
-        if path.exists() and not path.is_file():  # a pipe would block until there is a writer
-            raise DamagedError("it must be an ordinary file")
-        with path.open("rb") as file:
-            return _read(file, path.stat().st_size, most)
-    except DamagedError as error:
-        raise DamagedError(f"cannot read {path.name}: {error}.") from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise DamagedError(f"cannot read {path.name}: {reason}.") from None
+    with explained_damage(path), path.open("rb") as file:
+        return _read(file, path.stat().st_size, most)
 
 
 def _read(file: IO[bytes], size: int, most: int) -> Arrays:

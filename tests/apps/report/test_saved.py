@@ -10,7 +10,9 @@ import pytest
 from featavg.apps.cli.main import main
 from featavg.apps.report.page import write_report
 from featavg.apps.report.saved import find_runs
-from support.report_runs import Page, run_folder
+from featavg.manifest import write_manifest
+from support.damage import flip
+from support.report_runs import Page, run_folder, svg
 
 
 def truncate(folder):
@@ -129,3 +131,31 @@ def test_a_missing_seed_and_other_versions_of_a_seed_are_said(tmp_path):
     text = " ".join(Page(write_report(tmp_path).path).text.split())
     assert "seed 0 0.json is missing" in text
     assert "other versions: numpy 1.99" in text
+
+
+def test_what_has_another_checksum_than_in_the_manifest_is_named_and_not_shown(tmp_path, capsys):
+    folder = run_folder(tmp_path, views=[])
+    (folder / "figure.svg").write_text(svg())
+    (folder / "results.csv").write_text("a\n1\n")
+    write_manifest(folder, ["seeds"])
+    whole = Page(write_report(tmp_path).path)
+    assert whole.all("img")
+    assert "manifest.json" not in whole.text
+    for name in ("figure.svg", "results.csv", "seeds/1.json", "views.json"):
+        flip(folder / name, 0)
+    assert main(["report", str(tmp_path)]) == 0
+    said = capsys.readouterr().err
+    page = Page(tmp_path / "report.html")
+    for name in ("figure.svg", "results.csv", "seeds/1.json", "views.json"):
+        assert f"{name} does not have its checksum." in page.text
+        assert f"{folder / name} is damaged and not shown." in said
+    assert not page.all("img")
+    assert "results.csv" not in str(page.all("a"))
+    flip(folder / "provenance.json", 0)
+    assert main(["report", str(tmp_path)]) == 0
+    assert "is not shown: provenance.json does not have its checksum." in capsys.readouterr().err
+
+
+def test_a_run_without_a_manifest_says_so(tmp_path):
+    run_folder(tmp_path)
+    assert "There is no manifest.json" in Page(write_report(tmp_path).path).text
