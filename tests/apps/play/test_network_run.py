@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -149,3 +151,18 @@ def test_a_training_that_computes_for_too_long_is_stopped(monkeypatch):
     run = NetworkRun(SMALL, "coarse")
     with pytest.raises(fa.InputError, match="training was stopped because it had computed"):
         run.advance(60, seconds=0)
+
+
+def test_a_training_that_is_dropped_is_freed_at_once():
+    """Without the cyclic garbage collector, which may not run for a long time."""
+    run = NetworkRun(SMALL, "coarse")
+    run.advance(5, seconds=600)
+    run.measure(seconds=1)
+    points, state = weakref.ref(run.train), weakref.ref(run._state)
+    gc.disable()
+    try:
+        del run
+        assert points() is None
+        assert state() is None
+    finally:
+        gc.enable()

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
+
+import pytest
 
 from featavg.apps.play.sessions import SessionRegistry
 from featavg.apps.play.settings import Settings
@@ -32,6 +35,8 @@ class FakeRun:
 
 
 class FakePool:
+    size = 0
+
     def __init__(self, **options):
         self.made, self.options = [], options
 
@@ -87,25 +92,144 @@ def test_a_lost_process_is_reported_and_the_session_is_cleared():
     asyncio.run(scenario())
 
 
-def test_idle_sessions_are_dropped_if_memory_is_needed(monkeypatch):
-    settings = Settings()
-    monkeypatch.setattr("featavg.apps.play.sessions._MEMORY", 2.5 * 2 * settings.bytes)
+@pytest.fixture
+def room_for_two(monkeypatch):
+    """Memory for the trainings of two pages."""
+    monkeypatch.setattr("featavg.apps.play.sessions._PROCESS", 0)
+    return 2.5 * Settings().total_bytes
+
+
+def test_idle_sessions_are_dropped_if_memory_is_needed(room_for_two, monkeypatch):
+    monkeypatch.setattr("featavg.apps.play.sessions._PATIENCE", 0)
 
     async def scenario():
         pool = FakePool()
-        sessions = SessionRegistry(pool)
+        sessions = SessionRegistry(pool, room_for_two)
         open_events = []
         for tab in "ab":
-            events = sessions.events(tab * 16, settings, 100, -1, 0)
+            events = sessions.events(tab * 16, Settings(), 100, -1, 0)
             await anext(events)
             open_events.append(events)
-        refused = [event async for event in sessions.events("c" * 16, settings, 100, -1, 0)]
+        refused = [event async for event in sessions.events("c" * 16, Settings(), 100, -1, 0)]
+        assert b"event: waiting" in refused[0]
         assert b"too many pages are training at once" in refused[-1]
         await open_events[0].aclose()  # paused: its place can be taken
-        third = sessions.events("d" * 16, settings, 100, -1, 0)
+        monkeypatch.setattr("featavg.apps.play.sessions._PATIENCE", 60)
+        third = sessions.events("d" * 16, Settings(), 100, -1, 0)
+        assert b"event: waiting" in await anext(third)
         assert b"event: frame" in await anext(third)
         assert [run.is_open for run in pool.made] == [False, False, True, True, True, True]
         for events in (open_events[1], third):
             await events.aclose()
+
+    asyncio.run(scenario())
+
+
+def test_what_is_still_being_opened_counts(room_for_two):
+    """Ten pages at once: never more than two are open or opening, and all get their turn."""
+
+    class SlowRun(FakeRun):
+        async def open(self):
+            pool.most = max(pool.most, pool.promised())
+            for _ in range(5):
+                await asyncio.sleep(0)
+            await super().open()
+
+        async def close(self):
+            for _ in range(5):  # memory is in use until the process has dropped it
+                await asyncio.sleep(0)
+            await super().close()
+            self.is_closed = True
+
+    class SlowPool(FakePool):
+        most = 0
+
+        def runs(self, settings):
+            runs = [SlowRun(network) for network in settings.networks]
+            self.made += runs
+            return runs
+
+        def promised(self):
+            return sum(not hasattr(run, "is_closed") for run in self.made)
+
+    async def visit(sessions, number):
+        events = sessions.events(f"{number:016x}", Settings(), 100, -1, 0)
+        async for event in events:
+            if b"event: frame" in event:
+                break
+        await events.aclose()
+
+    async def scenario():
+        sessions = SessionRegistry(pool, room_for_two)
+        await asyncio.gather(*(visit(sessions, number) for number in range(10)))
+        assert len(pool.made) == 20
+        assert pool.most == 4  # two pages with two networks each
+
+    pool = SlowPool()
+    asyncio.run(scenario())
+
+
+def test_pages_that_are_closed_without_a_word_are_dropped_by_time(monkeypatch):
+    async def scenario():
+        pool = FakePool()
+        sessions = SessionRegistry(pool)
+        for tab in "ab":
+            events = sessions.events(tab * 16, Settings(), 100, -1, 0)
+            await anext(events)
+            await events.aclose()
+        await sessions.drop_idle()
+        assert [run.is_open for run in pool.made] == [True] * 4
+        now = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: now + 50)
+        sessions.alive("b" * 16)
+        await sessions.drop_idle()
+        assert [run.is_open for run in pool.made] == [False, False, True, True]
+        monkeypatch.setattr(time, "monotonic", lambda: now + 1000)
+        sessions.alive("b" * 16)
+        await sessions.drop_idle()
+        assert not any(run.is_open for run in pool.made)
+
+    asyncio.run(scenario())
+
+
+def test_a_request_that_is_cancelled_while_it_opens_leaves_nothing():
+    async def scenario():
+        opened = asyncio.Event()
+
+        class HangingRun(FakeRun):
+            async def open(self):
+                await super().open()
+                opened.set()
+                await asyncio.sleep(3600)
+
+        pool = FakePool()
+        pool.runs = lambda settings: pool.made or pool.made.append(HangingRun("fine")) or pool.made
+        sessions = SessionRegistry(pool)
+        first = asyncio.ensure_future(anext(sessions.events(TAB, Settings(), 100, -1, 0)))
+        await opened.wait()
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await sessions.leave(TAB)
+        assert not any(run.is_open for run in pool.made)
+        assert sessions._promised == 0
+
+    asyncio.run(scenario())
+
+
+def test_a_page_continues_where_it_is_if_its_training_was_dropped():
+    async def scenario():
+        pool = FakePool()
+        asked = []
+
+        class Counting(FakeRun):
+            async def ask(self, command, *arguments):
+                asked.append((command, *arguments))
+                return await super().ask(command, *arguments)
+
+        pool.runs = lambda settings: [Counting("fine")]
+        events = SessionRegistry(pool).events(TAB, Settings(labels="fine"), None, 40, 0)
+        await anext(events)
+        assert ("advance", 40) in asked
+        await events.aclose()
 
     asyncio.run(scenario())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,23 @@ from featavg.robustness import Radii, exact_radii
 from featavg.training.descent import cheaper_method, descent_steps
 from featavg.training.fast_forward import fast_forward_steps
 from featavg.training.rule import GradientDescent
-from featavg.training.state import new_state
+from featavg.training.state import TrainingState, new_state
 from featavg.training.trajectory import Recorder, Trajectory
 
 _TOLERANCE = 0.05  # of the fast-forward: λ is then within about a percent
 _MAX_NODES = 4000
 _COMPUTING = 60.0  # seconds that one training may compute
 _MEASURING = 6.0  # seconds that radii may take
+
+
+@dataclass(frozen=True, eq=False)
+class _Reached:
+    """Where a training is after a step."""
+
+    position: int
+    is_between: bool
+    log_time: float
+    outputs: FloatArray
 
 
 class NetworkRun:
@@ -56,43 +67,27 @@ class NetworkRun:
         method = cheaper_method(self.initial_net, self.train, settings.expected_steps)
         with np.errstate(over="ignore", invalid="ignore"):  # reported by the first step
             self._state = new_state(method, self.initial_net, self.train)
-        self.position = 0
-        self.is_between = False
         self._computed = 0.0
-        self._log_time = -math.inf
-        self._outputs: FloatArray = np.empty(0)
-        self._steps = self._all_steps()
-        next(self._steps)
+        self._steps = _all_steps(settings, self._state)
+        self._now = next(self._steps)
         self._radii: tuple[tuple[int, float], _RadiusSearch] | None = None
 
-    def _all_steps(self) -> Iterator[None]:
-        """Yield after every step, short or long, with the position updated."""
-        rate, literal = self.settings.learning_rate, self.settings.literal
-        for step, outputs in enumerate(
-            descent_steps(self._state, learning_rate=rate, steps=literal)
-        ):
-            self.position, self._outputs = step, outputs
-            self._log_time = math.log(rate) + math.log(step) if step else -math.inf
-            yield
-        goals = np.log([rate]) + np.log(np.array(self.settings.goals))
-        leaps = fast_forward_steps(
-            self._state,
-            learning_rate=rate,
-            goals=np.concatenate([[self._log_time], goals]),
-            tolerance=_TOLERANCE,
-        )
-        for self._log_time, self._outputs in leaps:
-            reached = literal + int((self._log_time >= goals).sum())
-            self.is_between = reached == self.position
-            self.position = reached
-            yield
+    @property
+    def position(self) -> int:
+        """The position that is reached."""
+        return self._now.position
+
+    @property
+    def is_between(self) -> bool:
+        """Whether it is beyond that position, and has not reached the next one."""
+        return self._now.is_between
 
     def advance(self, until: int, *, seconds: float) -> None:
         """Train up to the position `until`, but for no longer than about `seconds`."""
         start = time.monotonic()
         until = min(until, self.settings.end)
         while self.position < until and time.monotonic() - start < seconds:
-            next(self._steps)
+            self._now = next(self._steps)
         self._computed += time.monotonic() - start
         if self._computed > _COMPUTING and self.position < until:
             raise InputError(
@@ -104,7 +99,7 @@ class NetworkRun:
         """Return a trajectory of the present position alone."""
         net, rate = self.initial_net, self.settings.learning_rate
         recorder = Recorder(net, self.train, rate, net.default_loss, GradientDescent())
-        recorder.add(self._log_time, self._outputs, self._state)
+        recorder.add(self._now.log_time, self._now.outputs, self._state)
         return recorder.finish("playground")
 
     def snapshot(self) -> dict[str, Any]:
@@ -126,10 +121,35 @@ class NetworkRun:
 
     def _radius_search(self) -> _RadiusSearch:
         """Return the search for the radii at the present position."""
-        now = (self.position, self._log_time)
+        now = (self.position, self._now.log_time)
         if self._radii is None or self._radii[0] != now:
             self._radii = (now, _RadiusSearch(self._trajectory().net, self.test))
         return self._radii[1]
+
+
+def _all_steps(settings: Settings, state: TrainingState) -> Iterator[_Reached]:
+    """Yield after every step, short or long, where the training is.
+
+    It knows nothing of the `NetworkRun`: a generator that did would keep it in memory until the
+    cyclic garbage collector runs, long after the page is closed.
+    """
+    rate, literal = settings.learning_rate, settings.literal
+    log_time = -math.inf
+    for step, outputs in enumerate(descent_steps(state, learning_rate=rate, steps=literal)):
+        log_time = math.log(rate) + math.log(step) if step else -math.inf
+        yield _Reached(step, False, log_time, outputs)
+    goals = np.log([rate]) + np.log(np.array(settings.goals))
+    leaps = fast_forward_steps(
+        state,
+        learning_rate=rate,
+        goals=np.concatenate([[log_time], goals]),
+        tolerance=_TOLERANCE,
+    )
+    position = literal
+    for log_time, outputs in leaps:
+        reached = literal + int((log_time >= goals).sum())
+        yield _Reached(reached, reached == position, log_time, outputs)
+        position = reached
 
 
 class _RadiusSearch:

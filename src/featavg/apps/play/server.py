@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import re
 import socket
@@ -52,9 +53,11 @@ def create_app(host: str = "127.0.0.1", workers: int | None = None) -> Starlette
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         pool = Pool(workers)
         app.state.sessions = SessionRegistry(pool)
+        tidying = asyncio.create_task(app.state.sessions.keep_tidy())
         try:
             yield
         finally:
+            tidying.cancel()
             pool.stop()
 
     static = files("featavg.apps.play").joinpath("static")
@@ -69,6 +72,7 @@ def create_app(host: str = "127.0.0.1", workers: int | None = None) -> Starlette
             Route("/about.json", _about),
             Route("/check", _check),
             Route("/run", _run),
+            Route("/alive", _alive, methods=["POST"]),
             Route("/leave", _leave, methods=["POST"]),
         ],
         lifespan=lifespan,
@@ -167,6 +171,12 @@ async def _run(request: Request) -> Response:
     settings = Settings.from_query(query)
     events = request.app.state.sessions.events(tab, settings, stop, since, int(point))
     return StreamingResponse(events, media_type="text/event-stream")
+
+
+async def _alive(request: Request) -> Response:
+    """Keep the trainings of a page that is open."""
+    request.app.state.sessions.alive(request.query_params.get("tab", ""))
+    return Response(status_code=204)
 
 
 async def _leave(request: Request) -> Response:

@@ -13,11 +13,15 @@ from featavg.apps.play.settings import Settings
 from featavg.apps.play.workers import Pool, RemoteRun, WorkerLostError
 from featavg.errors import InputError
 
-_MEMORY = 2e9  # bytes for all sessions together
+_MEMORY = 2e9  # bytes for all processes of the playground together
+_PROCESS = 120e6  # of these for each process without trainings
 _MOST_SESSIONS = 200
 _CROWD = 4  # busy sessions for which each one skips one more frame
 _FRAME = 1 / 80  # seconds: more frames cannot be seen, and the browser needs time to draw
+_PATIENCE = 60.0  # seconds that a page waits for memory
 _IDLE = 900.0  # seconds after which a paused training is dropped
+_GONE = 40.0  # seconds without a sign of life after which a page counts as closed
+_BETWEEN_CHECKS = 5.0
 
 
 class Session:
@@ -28,35 +32,52 @@ class Session:
         self.turn = 0  # a newer request of the same page ends an older one
         self.settings: Settings | None = None
         self.runs: list[RemoteRun] = []
-        self.last_used = time.monotonic()
+        self.promised = 0  # bytes, also while the trainings are still being opened
+        self.last_used = self.last_seen = time.monotonic()
 
     @property
-    def bytes(self) -> int:
-        """The memory of the trainings."""
-        return self.settings.bytes * len(self.runs) if self.settings else 0
+    def is_idle(self) -> bool:
+        """Whether no request of the page is being answered."""
+        return not self.lock.locked()
 
-    async def clear(self) -> None:
-        """Drop the trainings."""
-        runs, self.runs, self.settings = self.runs, [], None
-        await asyncio.gather(*(run.close() for run in runs), return_exceptions=True)
+    def touch(self) -> None:
+        """Note that the page is in use."""
+        self.last_used = self.last_seen = time.monotonic()
 
 
 class SessionRegistry:
-    """All sessions by the tab of their page, within a limit of memory."""
+    """All sessions by the tab of their page, within a limit of memory.
 
-    def __init__(self, pool: Pool) -> None:
+    The memory of a training counts from before it is opened until its process has dropped it. A
+    page for which there is none waits until another one is paused or closed, in order of arrival.
+    """
+
+    def __init__(self, pool: Pool, memory: float = _MEMORY) -> None:
         self._pool = pool
+        self._memory = memory - _PROCESS * (1 + pool.size)
         self._sessions: dict[str, Session] = {}
+        self._promised = 0
+        self._line = asyncio.Lock()
+        self._changed = asyncio.Event()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     @property
     def busy(self) -> int:
         """The number of sessions that are training or measuring now."""
-        return sum(session.lock.locked() for session in self._sessions.values())
+        return sum(not session.is_idle for session in self._sessions.values())
 
     def close(self) -> None:
         """End every request at its next event."""
+        self._is_closed = True
+        self._changed.set()
         for session in self._sessions.values():
             session.turn += 1
+
+    def alive(self, tab: str) -> None:
+        """Note that a page is still open."""
+        if tab in self._sessions:
+            self._sessions[tab].last_seen = time.monotonic()
 
     async def leave(self, tab: str) -> None:
         """Drop the session of a page that was closed."""
@@ -64,7 +85,21 @@ class SessionRegistry:
         if session is not None:
             session.turn += 1
             async with session.lock:
-                await session.clear()
+                await self._clear(session)
+
+    async def keep_tidy(self) -> None:
+        """Drop the sessions of pages that are closed or unused, for as long as the server runs."""
+        while True:
+            await asyncio.sleep(_BETWEEN_CHECKS)
+            await self.drop_idle()
+
+    async def drop_idle(self) -> None:
+        """Drop the sessions of pages that are closed or have not been used for long."""
+        now = time.monotonic()
+        for tab, session in list(self._sessions.items()):
+            is_over = now - session.last_seen > _GONE or now - session.last_used > _IDLE
+            if session.is_idle and is_over:
+                await self._drop(tab)
 
     async def events(
         self, tab: str, settings: Settings, until: int | None, since: int, point: int
@@ -83,21 +118,27 @@ class SessionRegistry:
                 session.lock,
                 aclosing(self._train_and_measure(session, settings, until, since, point)) as work,
             ):
-                async for name, content in work:
-                    yield _event(name, content)
-                    if session.turn != turn:
+                while session.turn == turn:  # until a newer request, or the page is closed
+                    try:
+                        name, content = await anext(work)
+                    except StopAsyncIteration:
                         return
+                    yield _event(name, content)
         except (InputError, WorkerLostError) as error:
-            await session.clear()
+            await self._clear(session)
             yield _event("refused", {"message": str(error)})
         finally:
-            session.last_used = time.monotonic()
+            session.touch()
+            self._changed.set()
 
     async def _train_and_measure(
         self, session: Session, settings: Settings, until: int | None, since: int, point: int
     ) -> AsyncGenerator[tuple[str, Any], None]:
+        if session.settings != settings and self._is_full(settings.total_bytes):
+            yield "waiting", {"message": "many pages are training; this one waits for its turn."}
         where = await self._open_runs(session, settings, until)
-        goal = min(max(where) if until is None else until, settings.end)
+        # the page may be further than a training that had to be opened again
+        goal = min(max(*where, since) if until is None else until, settings.end)
         wanted = [int(p) for p in settings.schedule if p > since and max(where) <= p < goal]
         for i, stop in enumerate([*wanted, goal]):
             if stop != goal and i % (1 + self.busy // _CROWD):
@@ -127,34 +168,59 @@ class SessionRegistry:
             where = await asyncio.gather(*(run.ask("where") for run in session.runs))
             if until is None or max(where) <= until:
                 return list(where)
-        await session.clear()
-        await self._make_room(settings.bytes * len(settings.networks))
-        runs = self._pool.runs(settings)
-        try:
-            await asyncio.gather(*(run.open() for run in runs))
-        except BaseException:  # also if the page is closed meanwhile
-            session.runs = runs
-            raise
-        session.runs, session.settings = runs, settings
-        return [0] * len(runs)
+        await self._clear(session)
+        await self._reserve(session, settings.total_bytes)
+        session.runs = self._pool.runs(settings)
+        await asyncio.gather(*(run.open() for run in session.runs))
+        session.settings = settings
+        return [0] * len(session.runs)
 
-    async def _make_room(self, size: int) -> None:
-        """Drop idle sessions, the oldest first, until `size` bytes are free."""
-        for tab, session in sorted(self._sessions.items(), key=lambda item: item[1].last_used):
-            if session.lock.locked():
-                continue
-            if time.monotonic() - session.last_used > _IDLE or self._is_full(size):
-                del self._sessions[tab]
-                await session.clear()
-        if self._is_full(size):
+    async def _reserve(self, session: Session, size: int) -> None:
+        """Promise memory to a session; wait for it if necessary."""
+        try:
+            async with asyncio.timeout(_PATIENCE), self._line:
+                while self._is_full(size) and not self._is_closed:
+                    self._changed.clear()
+                    if not await self._drop_oldest():
+                        await self._changed.wait()
+                if self._is_closed:
+                    raise InputError("the playground is being closed.")
+                self._promised += size
+                session.promised = size
+        except TimeoutError:
             raise InputError(
                 "too many pages are training at once for the memory that the playground allows; "
                 "try again in a moment, or take fewer samples."
-            )
+            ) from None
 
     def _is_full(self, size: int) -> bool:
-        taken = sum(session.bytes for session in self._sessions.values())
-        return taken + size > _MEMORY or len(self._sessions) > _MOST_SESSIONS
+        return self._promised + size > self._memory or len(self._sessions) > _MOST_SESSIONS
+
+    async def _drop_oldest(self) -> bool:
+        """Drop the idle session that was used longest ago; return whether there was one."""
+        idle = [(s.last_used, tab) for tab, s in self._sessions.items() if s.is_idle]
+        if idle:
+            await self._drop(min(idle)[1])
+        return bool(idle)
+
+    async def _drop(self, tab: str) -> None:
+        await self._clear(self._sessions.pop(tab))
+
+    async def _clear(self, session: Session) -> None:
+        """Drop the trainings of a session, even if the request that asks for it is cancelled."""
+        runs, session.runs, session.settings = session.runs, [], None
+        size, session.promised = session.promised, 0
+
+        async def close() -> None:
+            await asyncio.gather(*(run.close() for run in runs), return_exceptions=True)
+            self._promised -= size
+            self._changed.set()
+
+        if runs or size:
+            closing = asyncio.create_task(close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            await asyncio.shield(closing)
 
 
 async def _from_all(runs: list[RemoteRun], command: str, *arguments: Any) -> dict[str, Any]:

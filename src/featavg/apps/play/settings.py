@@ -187,6 +187,11 @@ class Settings(SyntheticSetting):
         """The estimated memory of one network and its points."""
         return self.memory(self.dtype)
 
+    @property
+    def total_bytes(self) -> int:
+        """The memory of all networks in the worker processes, as measured there."""
+        return round(len(self.networks) * (1.1 * self.bytes + 2e6))
+
     def _check_costs(self) -> None:
         if self.bytes > _MEMORY:
             raise InputError(

@@ -8,10 +8,12 @@ that all of them make progress.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import itertools
 import multiprocessing
 import os
 import signal
+import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
@@ -106,12 +108,17 @@ class Pool:
         self._workers = [Worker() for _ in range(size or min(max(cores or 1, 2), _LARGEST_POOL))]
         self._visitors = itertools.count()
 
+    @property
+    def size(self) -> int:
+        """The number of processes."""
+        return len(self._workers)
+
     def runs(self, settings: Settings) -> list[RemoteRun]:
         """Return a run for each network, not opened yet."""
         # start at another process each time, because fine labels are more work than coarse ones
-        first, size = next(self._visitors), len(self._workers)
+        first = next(self._visitors)
         return [
-            RemoteRun(self._workers[(first + i) % size], settings, name)
+            RemoteRun(self._workers[(first + i) % self.size], settings, name)
             for i, name in enumerate(settings.networks)
         ]
 
@@ -145,12 +152,19 @@ def _work(pipe: Connection) -> None:
         pipe.send(answer)
 
 
+def _return_memory() -> None:
+    """Return freed memory to the operating system, which glibc would keep for later."""
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
+        library.malloc_trim(0)
+
+
 def _answer(runs: dict[int, NetworkRun], command: str, key: int, *arguments: Any) -> Any:
     if command == "open":
         runs[key] = NetworkRun(*arguments)
         return None
     if command == "close":
         runs.pop(key, None)
+        _return_memory()
         return None
     if key not in runs:
         raise InputError("this training is no longer kept; train again.")

@@ -93,6 +93,7 @@ async function train(until) {
 
 function receive(name, content) {
   if (name === "frame") {
+    showMessage(null); // it may have said that it waits
     const wasMeasured = state.radii !== null;
     state.frames = state.frames.filter((frame) => frame.position < content.position);
     state.frames.push(content);
@@ -108,7 +109,7 @@ function receive(name, content) {
   } else if (name === "slices") {
     state.slices = content;
     draw("slices");
-  } else if (name === "refused") {
+  } else if (name === "refused" || name === "waiting") {
     showMessage(content.message);
   } else if (name === "done") {
     finish();
@@ -195,6 +196,7 @@ function connect() {
   new ResizeObserver(() => draw()).observe(document.body);
   for (const name of NETWORKS) hover(name);
   addEventListener("keydown", shortcut);
+  setInterval(() => { if (position() >= 0) navigator.sendBeacon(`alive?tab=${state.tab}`); }, 15_000);
   addEventListener("pagehide", () => navigator.sendBeacon(`leave?tab=${state.tab}`));
 }
 
