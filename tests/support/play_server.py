@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
 
 TAB = "0123456789abcdef"
 
@@ -41,3 +46,17 @@ def playground(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
+
+
+@contextmanager
+def served(app: Starlette) -> Iterator[str]:
+    """Serve an application on a free port of this machine, in a thread; give its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -8,8 +8,9 @@ import signal
 import pytest
 from playwright.sync_api import expect
 
+from featavg.apps.play.server import create_app
 from support import ARTEFACTS
-from support.play_server import playground
+from support.play_server import playground, served
 
 SCREENSHOTS = ARTEFACTS / "playground"
 SMALL = "clusters=4&dim=900&samples=120&width=3&learning_rate=0.002&steps=60"
@@ -321,3 +322,21 @@ def test_screenshots(open_page, name, width, height, scheme):
     file = SCREENSHOTS / f"{name}-{scheme}.png"
     page.screenshot(path=file, full_page=True)
     assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_page_for_other_machines_needs_the_token_once(browser):
+    app = create_app(workers=2, token="the-token")  # noqa: S106
+    with served(app) as address:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{address}?clusters=4")
+        expect(page.locator("#message")).to_contain_text("The address lacks the token")
+        page.goto(f"{address}?token=the-token&clusters=4&samples=120")
+        page.wait_for_selector('body[data-state="idle"]')
+        assert page.url == f"{address}?clusters=4&samples=120"  # what is shared lacks the token
+        page.click("#train")
+        page.wait_for_selector('body[data-state="measured"]')
+        with page.expect_response(lambda answer: "leave" in answer.url) as left:
+            page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide'))")
+        assert left.value.status == 204
+        context.close()

@@ -9,6 +9,7 @@ import sys
 import httpx2
 import pytest
 
+from featavg.apps.play import launch
 from support.command import command
 from support.play_server import TAB, playground
 
@@ -54,6 +55,19 @@ def test_ports_and_hosts_that_cannot_be_are_one_sentence(capsys):
         code, _, error = command(capsys, "play", "--port", str(taken.getsockname()[1]))
     assert code == 2
     assert "address already in use" in error
+
+
+def test_a_server_for_other_machines_has_a_token_and_says_so(monkeypatch):
+    monkeypatch.setattr(launch, "_network_address", lambda ip: "192.0.2.7")
+    address, lines, warning = launch.announce("0.0.0.0", "0.0.0.0", 8080, "abc")  # noqa: S104
+    assert address == "http://127.0.0.1:8080/?token=abc"
+    assert "Other machines on the network open http://192.0.2.7:8080/?token=abc" in lines
+    assert "not encrypted" in warning
+    assert launch.announce("::", "::", 80, "abc")[0] == "http://[::1]:80/?token=abc"
+    assert "http://lab:80/?token=abc" in launch.announce("lab", "192.0.2.7", 80, "abc")[1]
+    alone = launch.announce("127.0.0.1", "127.0.0.1", 8080, None)
+    assert alone[0] == "http://127.0.0.1:8080/"
+    assert alone[2] == ""
 
 
 def test_help_teaches(capsys):

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-import socket
-import threading
 import time
+from contextlib import suppress
 from importlib.resources import files
 
 import httpx2
 import pytest
 import uvicorn
 from starlette.testclient import TestClient
+from uvicorn.server import ServerState
 
 import featavg as fa
+from featavg.apps.play.connections import TimedProtocol
 from featavg.apps.play.server import create_app
 from featavg.apps.play.settings import NETWORKS
-from support.play_server import TAB
+from support.play_server import TAB, served
 
 SMALL = "clusters=4&dim=900&samples=120&width=3&learning_rate=0.002&steps=60"
 
@@ -153,25 +155,90 @@ def test_other_sites_cannot_make_it_work(client):
     assert client.get("/", headers={"sec-fetch-site": "cross-site"}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://localhost", 200),
+        ("http://localhost:8080", 403),
+        ("https://evil.example", 403),
+        ("http://evil.example", 403),
+        ("null", 403),
+    ],
+)
+def test_requests_of_pages_of_another_origin_are_refused(client, origin, status):
+    assert client.get("/check?clusters=4", headers={"origin": origin}).status_code == status
+    left = client.post(f"/leave?tab={TAB}", headers={"origin": origin}).status_code
+    assert left == (204 if status == 200 else 403)
+
+
+@pytest.fixture(scope="module")
+def guarded():
+    """A playground that is open to other machines."""
+    app = create_app(workers=1, token="the-token")  # noqa: S106
+    with TestClient(app, base_url="http://localhost") as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", ["/about.json", "/check", f"/run?tab={TAB}&until=1"])
+def test_without_the_token_nothing_is_computed(guarded, path):
+    guarded.cookies.clear()
+    for given in ("", "token=wrong", "token=", "token=%C3%A9"):
+        answer = guarded.get(path + ("&" if "?" in path else "?") + given)
+        assert answer.status_code == 403
+        assert "open the one that 'featavg play' has printed" in answer.json()["message"]
+        assert "set-cookie" not in answer.headers
+    assert guarded.get("/").status_code == guarded.get("/app.js").status_code == 200
+
+
+def test_the_token_in_the_address_becomes_a_cookie_of_this_site_alone(guarded):
+    guarded.cookies.clear()
+    page = guarded.get("/?token=the-token&clusters=4")
+    assert "HttpOnly; SameSite=Strict" in page.headers["set-cookie"]
+    assert guarded.get("/check?clusters=4").status_code == 200  # by the cookie
+    guarded.cookies.clear()
+    assert guarded.get("/check?clusters=4&token=the-token").json()["values"]["clusters"] == 4
+
+
+def test_a_request_that_is_empty_completed_is_closed(monkeypatch):
+    monkeypatch.setattr("featavg.apps.play.connections._REQUEST", 0.05)
+    config = uvicorn.Config(_empty, http=TimedProtocol, log_level="warning", lifespan="off")
+    halves = [b"", b"GET / HTTP/1.1\r\nHost: loc"]
+    whole = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    async def scenario():
+        server = await asyncio.get_running_loop().create_server(
+            lambda: TimedProtocol(config, ServerState(), {}), "127.0.0.1", 0
+        )
+        port = server.sockets[0].getsockname()[1]
+        for sent in (*halves, whole + halves[1]):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            with suppress(ConnectionResetError):
+                answer = await asyncio.wait_for(reader.read(), timeout=30)
+                assert answer.startswith(b"HTTP/1.1 204") == sent.startswith(whole)
+            writer.close()
+        server.close()
+
+    config.load()
+    asyncio.run(scenario())
+
+
+async def _empty(scope, receive, send):
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
 @pytest.mark.slow
 def test_a_closed_connection_stops_the_work_of_a_real_server():
     app = create_app(workers=2)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-            # a training that would go on for much longer than all of this test
-            long = f"samples=2000&width=8&steps=1e25&learning_rate=1e-7&tab={TAB}&until=99"
-            with httpx2.stream("GET", f"{address}/run?{long}", timeout=60) as answer:
-                lines = answer.iter_lines()  # the connection is closed where nobody holds these
-                assert next(lines) == "event: frame"
-                assert app.state.sessions.busy == 1
-            patience = time.monotonic() + 60  # until it has learnt that nobody listens
-            while app.state.sessions.busy and time.monotonic() < patience:
-                httpx2.get(f"{address}/about.json", timeout=60)
-            assert app.state.sessions.busy == 0
-        finally:
-            server.should_exit = True
-            thread.join()
+    with served(app) as address:
+        # a training that would go on for much longer than all of this test
+        long = f"samples=2000&width=8&steps=1e25&learning_rate=1e-7&tab={TAB}&until=99"
+        with httpx2.stream("GET", f"{address}run?{long}", timeout=60) as answer:
+            lines = answer.iter_lines()  # the connection is closed where nobody holds these
+            assert next(lines) == "event: frame"
+            assert app.state.sessions.busy == 1
+        patience = time.monotonic() + 60  # until it has learnt that nobody listens
+        while app.state.sessions.busy and time.monotonic() < patience:
+            httpx2.get(f"{address}about.json", timeout=60)
+        assert app.state.sessions.busy == 0

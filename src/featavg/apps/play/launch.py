@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ipaddress
 import os
+import secrets
 import socket
 import sys
 import threading
@@ -28,9 +30,10 @@ def add_parsers(commands: Any) -> None:
         ),
         epilog=(
             "Examples: featavg play; featavg play --port 9000 --no-open. For a class on the same "
-            "network: featavg play --host 0.0.0.0, and give out the address of this machine; "
-            "there is no password. The address of the page holds the settings, so it can be "
-            "shared. Needs the extra: pip install 'featavg[play]'."
+            "network: featavg play --host 0.0.0.0, and give out the address that it prints: it "
+            "holds a token, without which nobody else can use the playground. The address of the "
+            "page holds the settings, so it can be shared. "
+            "Needs the extra: pip install 'featavg[play]'."
         ),
     )
     host = "where to listen (default 127.0.0.1, for this machine only)"
@@ -47,9 +50,12 @@ def play(options: argparse.Namespace) -> int:
     with optional_imports("the playground"):
         import uvicorn
 
+        from featavg.apps.play.connections import TimedProtocol
         from featavg.apps.play.server import create_app
     listening = _listen(options.host, options.port)
-    address = _address(options.host, listening.getsockname()[1])
+    ip, port = listening.getsockname()[:2]
+    token = None if _is_loopback(ip) else secrets.token_urlsafe(24)
+    address, announcement, warning = announce(options.host, ip, port, token)
 
     class Announced(uvicorn.Server):
         """Print the address once the server has started: from then on it handles Ctrl-C."""
@@ -58,7 +64,9 @@ def play(options: argparse.Namespace) -> int:
             await super().startup(sockets)
             if self.should_exit:
                 return
-            print(f"The playground is at {address} (Ctrl-C ends it).", flush=True)
+            print(announcement, flush=True)
+            if warning:
+                print(f"featavg: {warning}", file=sys.stderr, flush=True)
             if _is_desktop() if options.open is None else options.open:
                 threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
@@ -66,8 +74,11 @@ def play(options: argparse.Namespace) -> int:
             app.state.sessions.close()  # or uvicorn would report the pages that train as errors
             await super().shutdown(sockets)
 
-    app = create_app(options.host)
-    server = Announced(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
+    app = create_app(options.host, token=token)
+    config = uvicorn.Config(
+        app, http=TimedProtocol, log_level="warning", timeout_graceful_shutdown=5
+    )
+    server = Announced(config)
     with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listening])  # raises KeyboardInterrupt after closing everything
     print("The playground is closed.", file=sys.stderr)
@@ -91,10 +102,47 @@ def _listen(host: str, port: int | None) -> socket.socket:
     raise InputError(f"cannot listen on {host} port {number}: {reason}.")
 
 
-def _address(host: str, port: int) -> str:
-    """Return the address to open; a server on all addresses is reached on this machine's own."""
-    name = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104
-    return f"http://{f'[{name}]' if ':' in name and not name.startswith('[') else name}:{port}/"
+def announce(host: str, ip: str, port: int, token: str | None) -> tuple[str, str, str]:
+    """Return the address to open here, the lines that announce it, and a warning.
+
+    A server on all addresses is reached on loopback from this machine, and on the address of its
+    network from others.
+    """
+    is_everywhere = ipaddress.ip_address(ip.partition("%")[0]).is_unspecified
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}[ip] if is_everywhere else host  # noqa: S104
+    address = _address(here, port, token)
+    lines = f"The playground is at {address} (Ctrl-C ends it)."
+    if token is None:
+        return address, lines, ""
+    others = _address(_network_address(ip) if is_everywhere else host, port, token)
+    lines += f"\nOther machines on the network open {others}"
+    return (
+        address,
+        lines,
+        "whoever has this address can make this machine compute, and the connection is not "
+        "encrypted; do this on a network that you trust.",
+    )
+
+
+def _address(host: str, port: int, token: str | None) -> str:
+    """Return the address of the page on a host."""
+    name = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+
+
+def _network_address(ip: str) -> str:
+    """Return the address of this machine on its network, or its name if it has none."""
+    family, elsewhere = socket.AF_INET, "192.0.2.1"  # reserved for documentation
+    if ":" in ip:
+        family, elsewhere = socket.AF_INET6, "2001:db8::1"
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((elsewhere, 9))  # sends nothing
+        return str(probe.getsockname()[0])
+    return socket.gethostname()
+
+
+def _is_loopback(ip: str) -> bool:
+    return ipaddress.ip_address(ip.partition("%")[0]).is_loopback
 
 
 def _is_desktop() -> bool:

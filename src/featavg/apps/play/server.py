@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import re
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from featavg import __version__
+from featavg.apps.play.guard import Guard
 from featavg.apps.play.presets import presets
 from featavg.apps.play.sessions import SessionRegistry
 from featavg.apps.play.settings import KNOBS, NETWORKS, TEST_POINTS, WHOLE, Settings
@@ -26,27 +23,16 @@ from featavg.apps.play.workers import Pool
 from featavg.errors import InputError
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-# Nothing is loaded from elsewhere, and no other site may put the page into a frame.
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "content-security-policy": _POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-cache",
-}
-_OWN_SITE = ("same-origin", "none")
 _TAB = re.compile(r"[0-9a-f]{16}")
 
 
-def create_app(host: str = "127.0.0.1", workers: int | None = None) -> Starlette:
+def create_app(
+    host: str = "127.0.0.1", workers: int | None = None, token: str | None = None
+) -> Starlette:
     """Return the application; `host` is where it will be served.
 
-    All files of the page are read now, once: no request reads from the disk.
+    All files of the page are read now, once: no request reads from the disk. With a token, only
+    the files of the page are served to those who do not have it.
     """
 
     @asynccontextmanager
@@ -78,46 +64,9 @@ def create_app(host: str = "127.0.0.1", workers: int | None = None) -> Starlette
         lifespan=lifespan,
         exception_handlers={InputError: _refuse},
     )
-    app.add_middleware(_Guard, host=host)
+    files_of_page = frozenset(page.path for page in pages)
+    app.add_middleware(Guard, host=host, token=token, open_paths=files_of_page)
     return app
-
-
-class _Guard:
-    """Refuse requests of other sites, and add the security headers.
-
-    A web site that resolves its own name to this machine (DNS rebinding) is recognised by the Host
-    header, and one that sends requests from its visitors' browsers by Sec-Fetch-Site.
-    """
-
-    def __init__(self, app: ASGIApp, host: str) -> None:
-        self._app = app
-        self._names = {"localhost", host.lower(), socket.gethostname().lower()}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
-            await send(message)
-
-        headers = Headers(scope=scope)
-        app: ASGIApp = self._app
-        if not self._is_ours(headers.get("host", "")):
-            app = PlainTextResponse("This is not the host name of the playground.", status_code=421)
-        elif scope["path"] != "/" and headers.get("sec-fetch-site", "none") not in _OWN_SITE:
-            app = PlainTextResponse("Requests of other sites are refused.", status_code=403)
-        await app(scope, receive, send_with_headers)
-
-    def _is_ours(self, host: str) -> bool:
-        name = re.sub(r":\d+$", "", host).strip("[]").lower()
-        try:
-            ipaddress.ip_address(name)  # an address needs no name resolution
-        except ValueError:
-            return name in self._names
-        return True
 
 
 def _file(content: bytes, kind: str) -> Any:
@@ -152,14 +101,19 @@ def _described(settings: Settings) -> dict[str, Any]:
     }
 
 
+def _query(request: Request) -> dict[str, str]:
+    """Return the query without the token, which the guard has checked."""
+    return {name: value for name, value in request.query_params.items() if name != "token"}
+
+
 async def _check(request: Request) -> Response:
     """Return the settings of a query, or why they are refused."""
-    return JSONResponse(_described(Settings.from_query(request.query_params)))
+    return JSONResponse(_described(Settings.from_query(_query(request))))
 
 
 async def _run(request: Request) -> Response:
     """Train and measure; send every event as it happens."""
-    query = dict(request.query_params)
+    query = _query(request)
     tab = query.pop("tab", "")
     if not _TAB.fullmatch(tab):
         raise InputError("tab must be 16 hexadecimal digits.")

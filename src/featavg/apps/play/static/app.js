@@ -8,7 +8,7 @@ import { NO_ANSWER, changed, check, dropPending, queryOf, request, settled } fro
 import { $, NETWORKS, isTraining, networks, newest, position, short, state, title } from "./state.js";
 import { listen } from "./stream.js";
 
-const VIEW = ["at", "radius", "point"]; // in the address beside the settings
+const VIEW = ["at", "radius", "point", "token"]; // in the address beside the settings
 
 // ---- settings
 
@@ -245,7 +245,12 @@ function fillPresets() {
 }
 
 async function start() {
-  state.about = await (await fetch("about.json")).json();
+  const about = await fetch("about.json");
+  state.about = await about.json();
+  if (!about.ok) {
+    showMessage(state.about.message);
+    return;
+  }
   $("version").textContent = `featavg ${state.about.version}`;
   fillPresets();
   state.controls = new Controls(state.about.knobs, change);
