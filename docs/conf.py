@@ -25,8 +25,9 @@ extensions = [
     "ivars",
     "run_numbers",
     "plainmath",
+    "gallery",
 ]
-exclude_patterns = ["_build", "_vendor"]
+exclude_patterns = ["_build", "_vendor", "notebooks/generated"]
 root_doc = "index"
 templates_path = ["_templates"]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import featavg as fa
 from featavg.apps.cli.experiments import parse_flags
 from featavg.apps.cli.main import build_parser
 from featavg.experiments import EXPERIMENTS
@@ -153,6 +154,11 @@ def test_the_documentation_builds_where_nothing_was_run(tmp_path, monkeypatch):
     source, html = tmp_path / "docs", tmp_path / "html"
     ignored = shutil.ignore_patterns("_build", "_vendor", "generated")
     shutil.copytree(DOCS, source, ignore=ignored)
+    (tmp_path / "notebooks").mkdir()
+    for page in (DOCS / "notebooks").glob("*.md"):  # test_notebooks.py runs the real ones
+        draw = "for _ in range(5):\n    pyplot.figure().gca().plot([1])\n"
+        text = f"# %% [markdown]\n# # Title\n# %%\nfrom matplotlib import pyplot\n{draw}"
+        (tmp_path / "notebooks" / f"{page.stem}.py").write_text(text)
     command = [
         sys.executable,
         "-m",
@@ -172,3 +178,7 @@ def test_the_documentation_builds_where_nothing_was_run(tmp_path, monkeypatch):
     assert "not run here" in found
     assert "<math" in found
     assert not re.search(r'<(script|link|img)[^>]+(src|href)="https?://', found)
+    gallery = (html / "gallery.html").read_text(encoding="utf-8")
+    assert all(f"plot-{name}.png" in gallery for name in fa.plot.__all__)
+    assert "the_idea-5.png" in gallery
+    assert "pyplot.figure" in re.sub("<[^>]+>", "", (html / "notebooks/the_idea.html").read_text())
