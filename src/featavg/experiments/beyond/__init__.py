@@ -4,5 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-MODULES: tuple[ModuleType, ...] = ()
+from featavg.experiments.beyond import learners, orientation
+
+MODULES: tuple[ModuleType, ...] = (learners, orientation)
 """The modules of the experiments, in the order of the page "What we found"."""

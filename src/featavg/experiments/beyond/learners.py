@@ -1,0 +1,219 @@
+"""Which learners average: the paper's law and coarse labels, everything else varied in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from featavg.drawing.views import DotPanel, Dots, DotSeries, Mark, View
+from featavg.experiments.beyond.learner_setting import (
+    COLUMNS,
+    QUANTITIES,
+    STOPS,
+    LearnerSetting,
+    Training,
+)
+from featavg.experiments.beyond.learner_zoo import (
+    ADAM,
+    BOTH_LAYERS,
+    SAM_NAME,
+    SIGN_DESCENT,
+    THREE_LAYERS,
+    Learner,
+    two_layer_learners,
+)
+from featavg.lab.expectations import Expectation, at_least, at_most, reported
+from featavg.lab.experiment import Experiment
+from featavg.lab.parameters import parameter
+from featavg.lab.tables import Measurements, Results, Table, stacked
+
+_WIDTHS = (1, 20, 100, 500)
+_APART = {
+    "loss": {ADAM.name, SIGN_DESCENT.name, BOTH_LAYERS.name, THREE_LAYERS},
+    "steps": {ADAM.name, SIGN_DESCENT.name, THREE_LAYERS},
+}
+"""Learners with expectations of their own, by where training is stopped."""
+
+_SINGLE = {
+    "adam": ADAM.name,
+    "sign": SIGN_DESCENT.name,
+    "both": BOTH_LAYERS.name,
+    "three": THREE_LAYERS,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(LearnerSetting):
+    """The setting, and the widths."""
+
+    widest: int = parameter(500, "the largest m")
+
+    def learners(self) -> list[Learner]:
+        """Return all learners of one hidden layer."""
+        return two_layer_learners(self.width, [m for m in _WIDTHS if m <= self.widest])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the rows: all learners, and three layers."""
+        return [learner.name for learner in self.learners()] + [THREE_LAYERS]
+
+
+def measure(parameters: Parameters, seed: int) -> Measurements:
+    """Train every learner on the same points."""
+    rows: dict[str, list[dict[str, float]]] = {stop: [] for stop in STOPS}
+    training = Training.of(parameters, "random", seed)
+    chosen = {}
+    for learner in parameters.learners():
+        chosen[learner.name], found = training.tuned(learner)
+        for stop, row in found.items():
+            rows[stop].append(row)
+    for stop, row in training.three_layers().items():
+        rows[stop].append(row)
+    measured: dict[str, Any] = {"sam_radius": getattr(chosen[SAM_NAME], "radius", np.nan)}
+    for stop, found_rows in rows.items():
+        measured |= {f"{stop}_{key}": value for key, value in stacked(found_rows).items()}
+    return measured | _summary(parameters, measured)
+
+
+def _summary(parameters: Parameters, measured: Mapping[str, Any]) -> dict[str, float]:
+    """Return the extremes of all learners but those apart, and these one by one."""
+    names, found = parameters.names, {}
+    for stop in STOPS:
+        rest = [i for i, name in enumerate(names) if name not in _APART[stop]]
+        for quantity in QUANTITIES:
+            values = np.asarray(measured[f"{stop}_{quantity}"])
+            found[f"{stop}_lowest_{quantity}"] = float(values[rest].min())
+            found[f"{stop}_highest_{quantity}"] = float(values[rest].max())
+            for key, name in _SINGLE.items():
+                found[f"{key}_{stop}_{quantity}"] = float(values[names.index(name)])
+    return found
+
+
+def expects(parameters: Parameters) -> list[Expectation]:
+    """Return what was expected before the first full run.
+
+    Every learner but Adam and sign descent averages, with an index of at least 0.9, and has the
+    radius √(d/k) of averaged features within 5 %, at equal loss and at equal steps. What Adam and
+    sign descent do depends on the frame of the centres; see the experiment ``orientation``.
+
+    One rule was taken out after a look at a seed that is not among those of the run: with both
+    layers trained, the two sides leave the saddle at different times, so at equal loss one side is
+    far less robust than the other, and their common median says little. At equal steps, which are
+    more, the rule is as for the others. Of three layers the radius is an upper bound by attack,
+    so it is only asked not to be larger.
+    """
+    radius = parameters.averaged
+    formula = f"√(d/k) = {radius:.4g}"
+    rows: list[Expectation] = []
+    for stop, words in STOPS.items():
+        rest = f"{words}, all but Adam and sign descent"
+        rows += [
+            at_least(f"{rest}: smallest averaging index", f"{stop}_lowest_index", 0.9, "1"),
+            at_least(f"{rest}: smallest radius", f"{stop}_lowest_radius", 0.95 * radius, formula),
+            at_most(f"{rest}: largest radius", f"{stop}_highest_radius", 1.05 * radius, formula),
+            at_least(f"{rest}: smallest accuracy", f"{stop}_lowest_accuracy", 0.99),
+            at_least(f"three layers {words}: averaging index", f"three_{stop}_index", 0.9, "1"),
+            at_most(
+                f"three layers {words}: radius, by attack",
+                f"three_{stop}_radius",
+                1.05 * radius,
+                formula,
+            ),
+            reported(f"Adam {words}: radius", f"adam_{stop}_radius"),
+            reported(f"sign descent {words}: radius", f"sign_{stop}_radius"),
+        ]
+    both = "both layers trained, at equal loss"
+    return [
+        *rows,
+        at_least(f"{both}: averaging index", "both_loss_index", 0.9, "1"),
+        reported(f"{both}: radius", "both_loss_radius", formula),
+        reported("ρ that was best for SAM", "sam_radius"),
+    ]
+
+
+def table(parameters: Parameters, results: Results) -> Table:
+    """Return every learner at both stops."""
+    groups = {
+        (stop, name): [results[f"{stop}_{key}"][:, i] for key in COLUMNS]
+        for stop in STOPS
+        for i, name in enumerate(parameters.names)
+    }
+    return Table.of_groups(("seed", "stopped_at", "learner", *COLUMNS), groups, axes=())
+
+
+def views(parameters: Parameters, results: Results) -> list[View]:
+    """Return the table of learners as dots."""
+    looks = {"loss": ("coarse", "dot"), "steps": ("fine", "ring")}
+    marks = {
+        "index": Mark("1", 1.0),
+        "cosine": Mark("√(2/k)", float(np.sqrt(2 / parameters.clusters))),
+        "radius": Mark(f"√(d/k) = {parameters.averaged:.1f}", parameters.averaged),
+        "accuracy": Mark("", 1.0),
+    }
+    panels = [
+        DotPanel(
+            "",
+            title,
+            [
+                DotSeries.over_seeds(STOPS[stop], results[f"{stop}_{key}"], *looks[stop])
+                for stop in STOPS
+            ],
+            [marks[key]],
+        )
+        for key, title in QUANTITIES.items()
+    ]
+    groups = [learner.group for learner in parameters.learners()] + ["Network"]
+    return [
+        Dots(
+            "Coarse labels: other learners average as well, and none is more robust",
+            parameters.names,
+            panels,
+            groups,
+            _note(parameters, results),
+        )
+    ]
+
+
+def _note(parameters: Parameters, results: Results) -> str:
+    bracketed = [
+        name
+        for i, name in enumerate(parameters.names)
+        if name != THREE_LAYERS
+        and any(np.nanmin(results[f"{stop}_exact"][:, i]) < 1 for stop in STOPS)
+    ]
+    but = f"; upper ends of brackets for some points: {', '.join(bracketed)}" if bracketed else ""
+    return (
+        f"k = {parameters.clusters}, d = {parameters.dim}, n = {parameters.samples}, "
+        f"m = {parameters.width}. Equal loss: the mean logistic loss of the training margins, "
+        f"whatever is minimised, is {parameters.target_loss:g}. Equal steps: {parameters.steps} at "
+        f"the learning rate {parameters.learning_rate:g}, times m/{parameters.width} for other "
+        f"widths and times {BOTH_LAYERS.rate:g} with both layers trained; Adam and sign descent at "
+        f"equal loss have {ADAM.slowdown:g} of it. Radii are medians of exact radii, except that "
+        f"those of three layers are upper bounds by attack{but}."
+    )
+
+
+def conclude(parameters: Parameters, results: Results) -> str:
+    """Return which learner is the most robust."""
+    means = np.nanmean(results["steps_radius"], axis=0)
+    best = int(np.argmax(means))
+    return (
+        f"Of {len(means)} learners the most robust one at equal steps is {parameters.names[best]}, "
+        f"with a median radius of {means[best]:.1f}: √(d/k) is {parameters.averaged:.1f}, and √(d/2), "
+        f"the radius of decoupled features, is {np.sqrt(parameters.dim / 2):.1f}."
+    )
+
+
+EXPERIMENT = Experiment.of_module(
+    __name__,
+    id="learners",
+    title="Other rules, losses and networks average as well",
+    paper="none, an extension",
+    parameters=Parameters(),
+    quick=replace(Parameters(), widest=20, test_samples=300, radius_samples=10),
+    series="beyond",
+    quick_seeds=1,
+)
