@@ -37,7 +37,8 @@ QUANTITIES = {
 }
 COLUMNS = (
     *QUANTITIES,
-    *("radius_lower", "exact", "radius_positive", "radius_negative", "training_loss", "step"),
+    *("radius_lower", "exact", "radius_positive", "radius_negative", "radius_of_sides"),
+    *("training_loss", "step"),
 )
 """What is measured of a trained network."""
 
@@ -63,7 +64,7 @@ class LearnerSetting(CheckedParameters):
     target_loss: float = parameter(0.35, "the logistic loss at which training stops")
     most_steps: int = parameter(200, "steps after which the target counts as not reached")
     test_samples: int = parameter(1000, "fresh points for clean accuracy")
-    radius_samples: int = parameter(60, "fresh points for radii")
+    radius_samples: int = parameter(100, "fresh points for radii")
     max_nodes: int = parameter(2000, "how long the exact radius of a point is searched for")
 
     def __post_init__(self) -> None:
@@ -162,7 +163,13 @@ class Training:
         return found | self._median_radii(net) | {"training_loss": at.loss, "step": at.step}
 
     def _median_radii(self, net: TwoLayerNet | ThreeLayerNet) -> dict[str, float]:
-        """Return the median radius, its lower bound, and the medians of both sides."""
+        r"""Return the median radius, its lower bound, and those of both sides.
+
+        Where the weights of the sides are p and q times the sums of their centres, points of the
+        sides are :math:`p\sqrt{2d/k}/\sqrt{p^2 + q^2}` and :math:`q\sqrt{2d/k}/\sqrt{p^2 + q^2}`
+        from the plane on which both are equal: the root mean square of both is
+        :math:`\sqrt{d/k}` for every p and q, while the median of all points is not.
+        """
         count = self.parameters.radius_samples
         x, y = self.test.x[:count], self.test.y[:count]
         if isinstance(net, ThreeLayerNet):
@@ -171,12 +178,14 @@ class Training:
         else:
             radii = self._radii(net, self.test)
             lower, upper, exact = radii.lower, radii.upper, float(radii.exact.mean())
+        sides = [float(np.median(upper[y == side])) for side in (1, -1)]
         return {
             "radius": float(np.median(upper)),
             "radius_lower": float(np.median(lower)),
             "exact": exact,
-            "radius_positive": float(np.median(upper[y == 1])),
-            "radius_negative": float(np.median(upper[y == -1])),
+            "radius_positive": sides[0],
+            "radius_negative": sides[1],
+            "radius_of_sides": float(np.sqrt(np.mean(np.square(sides)))),
         }
 
     def _radii(self, net: TwoLayerNet, points: Sample) -> Radii:
