@@ -45,6 +45,8 @@ def dots(axes: Axes, view: Dots, panel: DotPanel, *, named: bool, known: Collect
     has_marks = any(mark.label for one in view.panels for mark in one.marks)
     draw_title(axes, panel.title, pad=20 if has_marks else 6)
     axes.set(xlabel=with_subscripts(panel.x), xscale=panel.scale, xlim=_reach(panel))
+    if panel.scale == "linear":
+        axes.locator_params(axis="x", nbins=4)
     axes.set_ylim(max(heights) + 0.7, min(heights) - 0.7)
     axes.hlines(places, 0, 1, transform=axes.get_yaxis_transform(), color="#e6e6e6", linewidth=0.7)
     axes.spines["left"].set_visible(False)

@@ -64,7 +64,7 @@ class LearnerSetting(CheckedParameters):
     target_loss: float = parameter(0.35, "the logistic loss at which training stops")
     most_steps: int = parameter(200, "steps after which the target counts as not reached")
     test_samples: int = parameter(1000, "fresh points for clean accuracy")
-    radius_samples: int = parameter(100, "fresh points for radii")
+    radius_samples: int = parameter(60, "fresh points for radii")
     max_nodes: int = parameter(2000, "how long the exact radius of a point is searched for")
 
     def __post_init__(self) -> None:

@@ -166,7 +166,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             for stop in STOPS
         ]
         if key == "radius":
-            label = "root mean square of both sides' medians, where the sides differ"
+            label = "r.m.s. of uneven sides, at equal loss"
             sides = np.where(_uneven(results), results["loss_radius_of_sides"], np.nan)
             series.append(DotSeries.over_seeds(label, sides, "third", "square"))
         panels.append(DotPanel("", title, series, [marks[key]]))
@@ -196,25 +196,27 @@ def _note(parameters: Parameters, results: Results) -> str:
         and any(np.nanmin(results[f"{stop}_exact"][:, i]) < 1 for stop in STOPS)
     ]
     but = f"; upper ends of brackets for some points: {', '.join(bracketed)}" if bracketed else ""
+    p = parameters
     return (
-        f"k = {parameters.clusters}, d = {parameters.dim}, n = {parameters.samples}, "
-        f"m = {parameters.width}. Equal loss: the mean logistic loss of the training margins, "
-        f"whatever is minimised, is {parameters.target_loss:g}. Equal steps: {parameters.steps} at "
-        f"the learning rate {parameters.learning_rate:g}, times m/{parameters.width} for other "
+        f"k = {p.clusters}, d = {p.dim}, n = {p.samples}, m = {p.width}. Equal loss: the mean "
+        f"logistic loss of the training margins, whatever is minimised, is {p.target_loss:g}. Equal "
+        f"steps: {p.steps} at the learning rate {p.learning_rate:g}, times m/{p.width} for other "
         f"widths and times {BOTH_LAYERS.rate:g} with both layers trained; Adam and sign descent at "
-        f"equal loss have {ADAM.slowdown:g} of it. Radii are medians of exact radii, except that "
-        f"those of three layers are upper bounds by attack{but}."
+        f"equal loss have {ADAM.slowdown:g} of it. Uneven sides: their medians differ by more than a "
+        "quarter, which moves the median of all, not the root mean square. Radii are exact, except "
+        f"that those of three layers are upper bounds by attack{but}."
     )
 
 
 def conclude(parameters: Parameters, results: Results) -> str:
     """Return which learner is the most robust."""
-    means = np.nanmean(results["steps_radius"], axis=0)
+    means = np.nanmean(results["steps_radius_of_sides"], axis=0)
     best = int(np.argmax(means))
     return (
         f"Of {len(means)} learners the most robust one at equal steps is {parameters.names[best]}, "
-        f"with a median radius of {means[best]:.1f}: √(d/k) is {parameters.averaged:.1f}, and "
-        f"√(d/2), the radius of decoupled features, is {np.sqrt(parameters.dim / 2):.1f}."
+        f"with a radius of {means[best]:.1f} (root mean square of both sides): √(d/k) is "
+        f"{parameters.averaged:.1f}, and √(d/2), the radius of decoupled features, is "
+        f"{np.sqrt(parameters.dim / 2):.1f}."
     )
 
 
@@ -224,7 +226,9 @@ EXPERIMENT = Experiment.of_module(
     title="Other rules, losses and networks average as well",
     paper="none, an extension",
     parameters=Parameters(),
-    quick=replace(Parameters(), widest=20, test_samples=300, radius_samples=10),
+    quick=replace(
+        Parameters(), dim=1024, samples=400, learning_rate=0.003, widest=20, test_samples=300
+    ),
     series="beyond",
     quick_seeds=1,
 )

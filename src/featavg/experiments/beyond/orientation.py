@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import binom, erf
+from scipy.stats import norm
 
 from featavg.data.orientation import ORIENTATIONS
 from featavg.drawing.views import DotPanel, Dots, DotSeries, View
@@ -55,9 +56,6 @@ class Parameters(LearnerSetting):
         - Along the axes q coordinates have signal and all others only noise, which signs make as
           large as the signal: :math:`\kappa = \sqrt{q/d}`; 1 without noise.
 
-        The weights of both sides are orthogonal to each other, so a point of an own cluster, whose
-        product with its side's weight is :math:`\kappa \|w\| \sqrt{d/q}`, is
-        :math:`\kappa\sqrt{d/k}` from the plane on which both sides are equal.
         """
         k, q = self.clusters, self.clusters // 2
         if orientation == "axes":
@@ -68,7 +66,38 @@ class Parameters(LearnerSetting):
         S, chances = 2.0 * heads - q, binom(q, heads) / 2.0**q
         spread = self.noise / np.sqrt(2 * self.samples)
         signs = erf(S / (k * spread * np.sqrt(2))) if self.noise else np.sign(S)
-        return float((chances * S * signs).sum() / np.sqrt(q))
+        moved = 1.0 if self.noise else chances[S != 0].sum()  # without noise the sign of 0 is 0
+        return float((chances * S * signs).sum() / np.sqrt(q * moved))
+
+    def sign_radius(self, orientation: str) -> float:
+        r"""Return the median radius of sign descent that follows from `sign_cosine`.
+
+        Were the weights of both sides orthogonal to each other and to the centres of the other
+        side, a point would be :math:`\kappa\sqrt{d/k}` from the plane on which the sides are equal.
+        But a weight w has products of size :math:`\|w\|` with the noise of points of the other
+        side, so it stays active at a share :math:`\varphi` of them, and these pull it away from
+        the other centres until their products are :math:`-\nu\|w\|` with
+        :math:`\varphi = \Phi(-\nu)`. (Gradient descent does so too, which leaves the difference of
+        its weights as it is.)
+
+        - In a random frame sgn of :math:`v_+ - \varphi v_-`, v being the sums of the centres of the
+          sides, has :math:`\nu = \varphi\kappa\sqrt{d/q}`, and the cosine of the weights of both
+          sides is :math:`-\frac2\pi\arcsin\frac{2\varphi}{1 + \varphi^2} = -c`: the radius is
+          :math:`\kappa\sqrt{d/k}\,(1 + \varphi)/\sqrt{(1 + \varphi^2)(1 + c)}`.
+        - With coordinates ±1 a small :math:`\varphi` turns no sign of a sum of an odd number of
+          centres: :math:`\kappa\sqrt{d/k}`.
+        - Along the axes any :math:`\varphi` moves the coordinates of the other centres as far as
+          those of the own ones: :math:`2\kappa\sqrt{d/k} = \sqrt2` at most.
+        """
+        plain = self.sign_cosine(orientation) * self.averaged
+        if orientation == "axes":
+            return 2 * plain if self.noise else plain
+        if orientation == "signs" or not self.noise:
+            return plain
+        pull = plain * np.sqrt(2) / self.noise  # κ√(d/q) over the noise
+        phi = float(brentq(lambda share: share - norm.cdf(-share * pull), 0.0, 0.5))
+        c = 2 / np.pi * np.arcsin(2 * phi / (1 + phi**2))
+        return float(plain * (1 + phi) / np.sqrt((1 + phi**2) * (1 + c)))
 
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
@@ -84,59 +113,55 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
 
 
 def expects(parameters: Parameters) -> list[Expectation]:
-    """Return what was expected before the first full run, at equal loss.
+    """Return what was expected before the full run, at equal loss.
 
-    Gradient descent does not depend on the frame. Sign descent has the radius κ√(d/k) of
-    `Parameters.sign_cosine`: 14.0 in a random frame and 14.7 with coordinates ±1 at the default
-    setting, and along the axes, where signs drown q coordinates of signal in d of noise, 0.7 and
-    an accuracy of about Φ(0.7) = 0.76; a seed outside of the run needed more steps there than were
-    allowed at first, and more points for gradient descent's radii to be compared. Adam is sign descent as long as gradients keep their size,
-    and is nearer to gradient descent as they change: it lies between both.
+    Gradient descent does not depend on the frame. Sign descent has the radius of
+    `Parameters.sign_radius`, and Adam, which is sign descent as long as gradients keep their size
+    and nearer to gradient descent as they change, lies between both.
+
+    The first version of the theory took the weights of a side to be orthogonal to the other side's
+    centres: radii of 13.9 in a random frame and 0.7 along the axes, with an accuracy of
+    Φ(0.7) = 0.76. One seed outside of the run had 14.5, and a quick look 1.5 and 0.88, from which
+    the share of active points of the other side was found missing: with it the theory says 14.3
+    and 1.4 at most, with an accuracy of at most Φ(1.4) = 0.92. That seed also showed that training
+    along the axes needs more steps than were allowed, and that comparing radii within 3 % needs
+    more than 60 points.
     """
     averaged, root = parameters.averaged, np.sqrt(parameters.clusters // 2)
     most = "gradient descent: largest over smallest radius in the three frames"
+    formula = f"√(d/k) = {averaged:.4g}"
     rows = [
         at_most(most, "gd_largest_over_smallest", 1.03, "1"),
-        within(0.05, "gradient descent: radius", "gd_random_loss_radius", averaged, "√(d/k)"),
+        within(0.05, "gradient descent: radius", "gd_random_loss_radius", averaged, formula),
     ]
     for orientation in ("random", "signs"):
-        kappa, where = parameters.sign_cosine(orientation), _FRAMES[orientation]
-        radius, cosine = kappa * averaged, kappa / root
+        where, radius = _FRAMES[orientation], parameters.sign_radius(orientation)
+        cosine = parameters.sign_cosine(orientation) / root
+        sign, adam = (f"{name}_{orientation}_loss" for name in ("sign", "adam"))
+        adams = Expectation(f"Adam, {where}: radius", f"{adam}_radius", 0.95 * radius, averaged)
         rows += [
-            within(
-                0.05,
-                f"sign descent, {where}: radius",
-                f"sign_{orientation}_loss_radius",
-                radius,
-                f"κ√(d/k) = {radius:.4g}",
-            ),
-            within(
-                0.05,
-                f"sign descent, {where}: cosine with own centres",
-                f"sign_{orientation}_loss_cosine",
-                cosine,
-                f"κ/√q = {cosine:.3g}",
-            ),
-            Expectation(
-                f"Adam, {where}: radius",
-                f"adam_{orientation}_loss_radius",
-                0.95 * radius,
-                averaged,
-                f"{radius:.4g} to {averaged:.4g}",
-            ),
+            _near(f"sign descent, {where}: radius", f"{sign}_radius", radius),
+            _near(f"sign descent, {where}: cosine with own centres", f"{sign}_cosine", cosine),
+            replace(adams, paper=f"{radius:.4g} to {averaged:.4g}"),
         ]
     return rows + (_expected_along_axes(parameters) if parameters.noise else [])
 
 
+def _near(statement: str, quantity: str, value: float) -> Expectation:
+    return within(0.05, statement, quantity, value, f"{value:.3g}")
+
+
 def _expected_along_axes(parameters: Parameters) -> list[Expectation]:
-    averaged = parameters.averaged
-    theory = f"κ√(d/k) = {parameters.sign_cosine('axes') * averaged:.2g}"
+    """Return that there is next to no robustness left, and less accuracy."""
+    theory = parameters.sign_radius("axes")
     rows = []
     for name, share in (("sign", 0.1), ("adam", 0.2)):
         label, quantity = f"{_LEARNERS[name].name}, along the axes", f"{name}_axes_loss"
-        most = share * averaged
-        rows.append(at_most(f"{label}: radius", f"{quantity}_radius", most, theory))
-        rows.append(at_most(f"{label}: clean accuracy", f"{quantity}_accuracy", 0.9))
+        most, accuracy = share * parameters.averaged, float(norm.cdf(theory / parameters.noise))
+        rows += [
+            at_most(f"{label}: radius", f"{quantity}_radius", most, f"≤ {theory:.3g}"),
+            at_most(f"{label}: clean accuracy", f"{quantity}_accuracy", 0.95, f"≤ {accuracy:.2g}"),
+        ]
     return rows
 
 
@@ -156,12 +181,14 @@ def table(_: Parameters, results: Results) -> Table:
 def views(parameters: Parameters, results: Results) -> list[View]:
     """Return cosines, radii and accuracies of the rules in each frame as dots."""
     places = [(name, orientation) for name in _LEARNERS for orientation in ORIENTATIONS]
-    signs = [parameters.sign_cosine(orientation) for orientation in ORIENTATIONS]
-    kappas = [1.0, 1.0, 1.0, None, None, None, *signs]
-    root, averaged = np.sqrt(parameters.clusters // 2), parameters.averaged
-    predicted: dict[str, Callable[[float], float]] = {
-        "cosine": lambda kappa: float(kappa / root),
-        "radius": lambda kappa: kappa * averaged,
+    root = np.sqrt(parameters.clusters // 2)
+    predicted: dict[str, list[float | None]] = {
+        "cosine": [1 / root] * 3
+        + [None] * 3
+        + [parameters.sign_cosine(orientation) / root for orientation in ORIENTATIONS],
+        "radius": [parameters.averaged] * 3
+        + [None] * 3
+        + [parameters.sign_radius(orientation) for orientation in ORIENTATIONS],
     }
     panels = []
     for key in ("cosine", "radius", "accuracy"):
@@ -170,8 +197,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             values = [results[f"{n}_{orientation}_{stop}_{key}"] for n, orientation in places]
             series.append(DotSeries.over_seeds(STOPS[stop], np.transpose(values), role, marker))
         if key in predicted:
-            theory = [None if kappa is None else predicted[key](kappa) for kappa in kappas]
-            series.append(DotSeries("theory", theory, None, "paper", "bar"))
+            series.append(DotSeries("theory", predicted[key], None, "paper", "bar"))
         panels.append(DotPanel("", QUANTITIES[key], series, zero=key != "accuracy"))
     return [
         Dots(
@@ -180,9 +206,9 @@ def views(parameters: Parameters, results: Results) -> list[View]:
             panels,
             [_LEARNERS[name].name for name, _ in places],
             f"k = {parameters.clusters}, d = {parameters.dim}, n = {parameters.samples}, "
-            f"m = {parameters.width}. Theory: the radius is κ√(d/k), with κ = 1 for gradient "
-            "descent and, for sign descent, the cosine of the signs of the gradient and the sum of "
-            "own centres. Radii are medians of exact radii; wrong points have the radius 0.",
+            f"m = {parameters.width}. Theory for sign descent: the cosine of the signs of gradients "
+            "with the centres, and the radius that follows from it (along the axes at most). Radii "
+            "are medians of exact radii; wrong points have the radius 0.",
         )
     ]
 
@@ -193,7 +219,7 @@ EXPERIMENT = Experiment.of_module(
     title="Adam and sign descent depend on the frame of the centres",
     paper="none, an extension",
     parameters=Parameters(),
-    quick=replace(Parameters(), test_samples=300, radius_samples=10),
+    quick=replace(Parameters(), dim=1024, samples=400, learning_rate=0.003, test_samples=300),
     series="beyond",
     quick_seeds=1,
 )
