@@ -200,11 +200,11 @@ def _note(parameters: Parameters, results: Results) -> str:
     return (
         f"k = {p.clusters}, d = {p.dim}, n = {p.samples}, m = {p.width}. Equal loss: the mean "
         f"logistic loss of the training margins, whatever is minimised, is {p.target_loss:g}. "
-        f"Equal steps: {p.steps} at the learning rate {p.learning_rate:g}, times m/{p.width} for other "
-        f"widths and times {BOTH_LAYERS.rate:g} with both layers trained; Adam and sign descent at "
-        f"equal loss have {ADAM.slowdown:g} of it. Uneven sides: their medians differ by more than "
-        "a quarter, which moves the median of all, not the root mean square. Radii are exact, except "
-        f"that those of three layers are upper bounds by attack{but}."
+        f"Equal steps: {p.steps} at the learning rate {p.learning_rate:g}, times m/{p.width} for "
+        f"other widths and times {BOTH_LAYERS.rate:g} with both layers trained; Adam and sign "
+        f"descent at equal loss have {ADAM.slowdown:g} of it. Uneven sides: their medians differ by "
+        "more than a quarter, which moves the median of all, not the root mean square. Radii are "
+        f"exact, except that those of three layers are upper bounds by attack{but}."
     )
 
 
