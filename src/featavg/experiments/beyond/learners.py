@@ -202,9 +202,9 @@ def _note(parameters: Parameters, results: Results) -> str:
         f"logistic loss of the training margins, whatever is minimised, is {p.target_loss:g}. "
         f"Equal steps: {p.steps} at the learning rate {p.learning_rate:g}, times m/{p.width} for "
         f"other widths and times {BOTH_LAYERS.rate:g} with both layers trained; Adam and sign "
-        f"descent at equal loss have {ADAM.slowdown:g} of it. Uneven sides: their medians differ by "
-        "more than a quarter, which moves the median of all, not the root mean square. Radii are "
-        f"exact, except that those of three layers are upper bounds by attack{but}."
+        f"descent at equal loss have {ADAM.slowdown:g} of it. Uneven sides: their medians differ "
+        "by more than a quarter, which moves the median of all, not the root mean square. Radii "
+        f"are exact, except that those of three layers are upper bounds by attack{but}."
     )
 
 
