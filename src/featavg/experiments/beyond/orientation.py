@@ -34,7 +34,7 @@ class Parameters(LearnerSetting):
     """The setting; the dimension must be one in which centres of coordinates ±1 exist."""
 
     most_steps: int = parameter(1000, "steps after which the target counts as not reached")
-    radius_samples: int = parameter(200, "fresh points for radii")
+    radius_samples: int = parameter(100, "fresh points for radii")
 
     def __post_init__(self) -> None:
         super().__post_init__()
