@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from featavg.experiments.beyond import learners, orientation
+from featavg.experiments.beyond import granularity, learners, orientation, readouts
 
-MODULES: tuple[ModuleType, ...] = (learners, orientation)
+MODULES: tuple[ModuleType, ...] = (granularity, readouts, learners, orientation)
 """The modules of the experiments, in the order of the page "What we found"."""
