@@ -6,7 +6,7 @@ import pytest
 
 from featavg import experiments
 from featavg.experiments import ledger, theorem
-from featavg.theory import LEDGER
+from featavg.theory import LEDGER, OURS
 
 
 @pytest.mark.slow
@@ -23,7 +23,12 @@ def test_the_ledger_counts_seeds(tmp_path):
     assert by_id["lemma-5.1"].verdict == "holds"
     assert run.holds
     text = (run.folder / "results.csv").read_text(encoding="utf-8")
-    assert text.count("\n") == 1 + 2 * len(LEDGER)
+    assert text.count("\n") == 1 + 2 * (len(LEDGER) + len(OURS))
+    assert run.results["claims"].tolist() == [len(LEDGER)] * 2
+    paper, ours = ledger.views(parameters, run.results)
+    assert [row.id for row in paper.claims] == list(LEDGER)
+    assert [row.id for row in ours.claims] == list(OURS)
+    assert {row.section for row in ours.claims}.isdisjoint(row.section for row in paper.claims)
 
 
 def test_the_preset_decides_how_many_clusters_there_are_unless_they_are_given():

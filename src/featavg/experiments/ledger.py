@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -12,11 +13,16 @@ from featavg.experiments import theorem
 from featavg.lab.expectations import Expectation, at_least, at_most, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
-from featavg.lab.setting import SyntheticSetting
-from featavg.lab.tables import Measurements, Results, Table, stacked
+from featavg.lab.setting import Pair, SyntheticSetting
+from featavg.lab.tables import Measurements, Results, Table, prefixed, stacked
+from featavg.networks.multiclass import MultiClassNet
 from featavg.progress import counted, wanted
-from featavg.theory import LEDGER, Claim, Evidence, Finding, ProofQuantities
+from featavg.theory import LEDGER, OURS, Claim, Evidence, Finding, ProofQuantities
 from featavg.theory.measurements import SMALL
+from featavg.theory.own_claims import in_between
+from featavg.training.descent import descend
+from featavg.training.fast_forward import fast_forward
+from featavg.training.trajectory import Trajectory
 
 _CODES = {HOLDS: 1, VIOLATED: 0, NOT_STATED: -1}
 # These hold for every run of gradient descent, at any scale: a violation would be a bug.
@@ -78,7 +84,20 @@ def evidence(parameters: Parameters, seed: int) -> Evidence:
     else:
         pair, scales = theorem.train(setting, seed), setting.scales
     coarse, fine = ProofQuantities(pair.coarse), ProofQuantities(pair.fine)
-    return Evidence(coarse, fine, pair.test, *scales, parameters.radius_samples)
+    grouped = _train_groups(setting, pair, scales[0])
+    return Evidence(coarse, fine, pair.test, *scales, parameters.radius_samples, grouped)
+
+
+def _train_groups(
+    setting: SyntheticSetting | theorem.Parameters, pair: Pair[Trajectory], scale: float
+) -> Trajectory:
+    """Train a class for each of some label groups, as the k-class network is trained."""
+    sample, rate = pair.train.grouped(in_between(pair.train.law)), setting.learning_rate
+    net = MultiClassNet.init(sample, width=1, weight_scale=scale, rng=pair.rng, readout="argmax")
+    if isinstance(setting, SyntheticSetting):
+        return descend(net, sample, learning_rate=rate, steps=setting.steps, record=2)
+    steps, tolerance = setting.horizons[1] / rate, setting.tolerance
+    return fast_forward(net, sample, learning_rate=rate, steps=steps, tolerance=tolerance, record=2)
 
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
@@ -88,8 +107,12 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     findings = [claims[i].measure(seen) for i in counted(len(claims), "claims", enabled=wanted())]
     codes = np.array([_CODES[finding.verdict] for finding in findings])
     of = dict(zip(LEDGER, findings, strict=True))
+    ours = [claim.measure(seen) for claim in OURS.values()]
     distance, error, right = (of[f"theorem-4.5.{item}"] for item in "213")
+    own = prefixed("ours", stacked([asdict(finding) for finding in ours]))
     return stacked([asdict(finding) for finding in findings]) | {
+        **own,
+        "ours_holding": sum(finding.verdict == HOLDS for finding in ours),
         "verdict": codes,
         "claims": len(claims),
         "holding": int((codes == _CODES[HOLDS]).sum()),
@@ -114,6 +137,7 @@ def expects(parameters: Parameters) -> list[Expectation]:
         reported(f"claims that hold, of {len(LEDGER)}", "holding", "all"),
         reported("claims that are violated", "violated", "none"),
         reported("claims not stated at this scale", "not_stated", "–"),
+        reported(f"claims of our own that hold, of {len(OURS)}", "ours_holding", "–"),
     ]
 
 
@@ -155,7 +179,16 @@ def _described(claim: Claim) -> dict[str, Any]:
 
 def entries(results: Results) -> list[Entry]:
     """Return the lines of the ledger from the results of a run."""
-    columns = [results[name] for name in ("measured", "bound", "slack", "note")]
+    return _lines(LEDGER, results, "")
+
+
+def own_entries(results: Results) -> list[Entry]:
+    """Return the claims of our own from the results of a run."""
+    return _lines(OURS, results, "ours_")
+
+
+def _lines(claims: Mapping[str, Claim], results: Results, prefix: str) -> list[Entry]:
+    columns = [results[f"{prefix}{name}"] for name in ("measured", "bound", "slack", "note")]
     return [
         Entry(
             claim,
@@ -164,7 +197,7 @@ def entries(results: Results) -> list[Entry]:
                 for q, b, s, note in zip(*(column[:, index] for column in columns), strict=True)
             ),
         )
-        for index, claim in enumerate(LEDGER.values())
+        for index, claim in enumerate(claims.values())
     ]
 
 
@@ -172,7 +205,7 @@ def table(_: Parameters, results: Results) -> Table:
     """Return every finding of every seed."""
     rows = [
         (*_described(entry.claim).values(), seed, f.measured, f.bound, f.slack, f.verdict, f.note)
-        for entry in entries(results)
+        for entry in (*entries(results), *own_entries(results))
         for seed, f in enumerate(entry.findings)
     ]
     columns = ("claim", "section", "statement", "bound", "reading", "seed", "measured", "limit")
@@ -187,7 +220,11 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         reading += (
             " Here a claim holds if it does in every seed; counts elsewhere are means over seeds."
         )
-    return [Claims(title, [_row(entry) for entry in entries(results)], reading)]
+    own = f"Claims of our own, k = {parameters.k}"
+    return [
+        Claims(title, [_row(entry) for entry in entries(results)], reading),
+        Claims(own, [_row(entry) for entry in own_entries(results)]),
+    ]
 
 
 def _row(entry: Entry) -> ClaimRow:

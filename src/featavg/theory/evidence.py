@@ -185,6 +185,8 @@ class Evidence:
         The standard deviations of the initial weights and biases.
     radius_samples : int
         The number of fresh points whose exact radii are computed.
+    grouped : Trajectory, optional
+        A network that was trained on label groups, for the claims of our own.
     """
 
     coarse: ProofQuantities
@@ -193,6 +195,7 @@ class Evidence:
     weight_scale: float
     bias_scale: float
     radius_samples: int = 100
+    grouped: Trajectory | None = None
 
     def __post_init__(self) -> None:
         coarse = self.coarse.run.net

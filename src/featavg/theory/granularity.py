@@ -26,7 +26,12 @@ from featavg.arrays import FloatArray, IntArray
 from featavg.data.grouping import Grouping
 from featavg.data.multicluster import MultiCluster
 from featavg.errors import InputError
+from featavg.networks.activation import ReLU
+from featavg.networks.base import TwoLayerNet
+from featavg.robustness import exact_radii
 
+# A perturbation that turns a decision is this much longer than the bound that it shows to be tight.
+_STRETCH = 1 + 1e-7
 # Gauss-Hermite nodes for the noise along the own group's weight.
 _NODES = 60
 # Steps of Newton's method for the margin at a time: far more than it takes from above the root.
@@ -212,6 +217,48 @@ def margin_at(tau: FloatArray, labels: int) -> FloatArray:
     for _ in range(_ITERATIONS):
         m = m - (np.exp(m) + others * m - right) / (np.exp(m) + others)
     return m
+
+
+def argmax_radii(net: TwoLayerNet, x: FloatArray, y: IntArray) -> FloatArray:
+    r"""Return exact radii of a network with one neuron for each class and the argmax readout.
+
+    Paper: none, an extension; the proof of the granularity law for trained weights. With A the
+    largest output of the own side and B any class of the other side, nothing nearer than
+
+    .. math:: \min_B \min\Big(\frac{z_A - z_B}{\|w_A - w_B\|}, \frac{z_A}{\|w_A\|}\Big)
+
+    turns the decision. Where the perturbation along :math:`w_A - w_B` of the nearest B does turn
+    it, this is the radius. Elsewhere `featavg.exact_radii` decides.
+
+    Examples
+    --------
+    >>> from featavg import MultiClassNet
+    >>> net = MultiClassNet(np.eye(4), classes=4, readout="argmax")
+    >>> argmax_radii(net, np.array([[3.0, 0.0, 1.0, 0.0]]), np.array([1])).round(4)   # sqrt(2)
+    array([1.4142])
+    """
+    if net.readout != "argmax" or len(net.weights) != net.output_count or net.activation != ReLU():
+        raise InputError(
+            f"the closed form needs one ReLU for each class and the argmax readout; got {net!r}."
+        )
+    W, Z, points = net.weights, net.preactivations(x), np.arange(len(y))
+    own_side = net.output_signs[:, None] == y[None, :]
+    own = np.where(own_side, Z, -np.inf).argmax(axis=0)
+    apart = np.linalg.norm(W[:, None] - W[None], axis=2)[own]
+    with np.errstate(divide="ignore", invalid="ignore"):  # only a class beside itself
+        distance = np.where(own_side.T, np.inf, (Z[own, points] - Z).T / apart)
+    other = distance.argmin(axis=1)
+    length = distance[points, other]
+    unit = (W[own] - W[other]) / apart[points, other][:, None]
+    right = net.predict(x) == y
+    turned = net.predict(x - (_STRETCH * length)[:, None] * unit) != y
+    proved = length <= Z[own, points] / net.norms[own]
+    radii = np.where(right, length, 0.0)
+    undecided = right & ~(turned & proved)
+    if undecided.any():
+        found = exact_radii(net, x[undecided], y[undecided], certificates=False, jobs=1)
+        radii[undecided] = found.upper
+    return radii
 
 
 def _norms(law: MultiCluster) -> FloatArray:

@@ -70,11 +70,12 @@ def probability_radius(scale: float, own: int, opposing: int) -> float:
     """
     lam = checks.scale("scale", scale)
     p, m = checks.count("own", own), checks.count("opposing", opposing)
-    b = np.linspace(0, 1, _GRID)[:, None]
+    most = max(1.0, float(np.logaddexp(lam, np.log(p))) / lam)  # of one class alone, a = 0
+    b = np.concatenate([np.linspace(0, 1, _GRID), np.geomspace(1, most, _GRID)])[:, None]
     t = np.arange(1, m + 1)[None, :]
-    # the logarithm of what the own output has to fall to, over e^λ so that nothing overflows
-    rest = t * np.exp(lam * (b - 1)) + (m - t - p + 1) * np.exp(-lam)
-    reachable = rest >= np.exp(-lam) * (1 - 1e-12)
-    a = np.maximum(-np.log(np.where(reachable, rest, 1.0)) / lam, 0)
-    lengths = np.where(reachable, np.hypot(a, np.sqrt(t) * b), np.inf)
+    # λ(1 - a) is the logarithm of t e^(λb) (1 + c), and at least 0 because outputs are
+    c = (m - t - p + 1) / t * np.exp(-lam * b)
+    own_output = lam * b + np.log(t) + np.log1p(np.maximum(c, -1 + 1e-15))
+    a = np.clip(1 - own_output / lam, 0, 1)
+    lengths = np.where(own_output >= -1e-12, np.hypot(a, np.sqrt(t) * b), np.inf)
     return float(lengths.min())

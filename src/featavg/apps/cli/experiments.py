@@ -102,12 +102,14 @@ def run(options: argparse.Namespace) -> int:
 def theory(options: argparse.Namespace) -> int:
     """Check all claims and print the ledger."""
     finished = _execute(ledger.EXPERIMENT, options)
-    entries = ledger.entries(finished.results)
+    entries, ours = (of(finished.results) for of in (ledger.entries, ledger.own_entries))
     if options.json:
-        print_json({**finished.summary(), "claims": [entry.summary() for entry in entries]})
+        plain = {"claims": entries, "ours": ours}
+        listed = {name: [entry.summary() for entry in some] for name, some in plain.items()}
+        print_json({**finished.summary(), **listed})
     else:
         Terminal().print(
-            tables.ledger_table(entries),
+            tables.ledger_table([*entries, *ours]),
             "† no constant given, or garbled: results.csv says how it was read. Violated claims "
             "are a result; the expectation below is that no identity of gradient descent fails.",
         )

@@ -6,22 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from featavg.arrays import FloatArray, IntArray
+from featavg.arrays import FloatArray
 from featavg.data.grouping import Grouping
 from featavg.data.law import Sample
 from featavg.data.multicluster import MultiCluster
 from featavg.errors import InputError
-from featavg.estimators.heads import Head
-from featavg.networks.base import TwoLayerNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.robustness import exact_radii
-from featavg.theory.granularity import FinitePrediction, granularity_radii
+from featavg.theory.granularity import FinitePrediction, argmax_radii, granularity_radii
 from featavg.training.descent import descend
 from featavg.training.fast_forward import fast_forward
 from featavg.training.trajectory import Trajectory
-
-# A perturbation that turns a decision is this much longer than the bound it proves to be tight.
-_STRETCH = 1 + 1e-7
 
 
 @dataclass(frozen=True)
@@ -144,33 +139,6 @@ def measure_groups(
         "search_gap": np.array([np.abs(radii[some] / size - 1).max(initial=0.0)]),
         "accuracy": np.array([float((net.predict(test.x) == test.y).mean())]),
     }
-
-
-def argmax_radii(net: TwoLayerNet, x: FloatArray, y: IntArray) -> FloatArray:
-    """Return exact radii of a network with one neuron for each class and the argmax readout.
-
-    A lower bound in closed form, see `featavg.estimators.heads.Head.lower_radii`, is the radius
-    where the perturbation that belongs to it turns the decision. Where it does not, the general
-    search decides.
-    """
-    side, classes = (net.output_signs > 0).astype(np.int64), (y > 0).astype(np.int64)
-    lower = Head(net, side).lower_radii(x, classes)
-    W, Z, points = net.weights, net.preactivations(x), np.arange(len(y))
-    own_side = net.output_signs[:, None] == y[None, :]
-    own = np.where(own_side, Z, -np.inf).argmax(axis=0)
-    apart = np.linalg.norm(W[:, None] - W[None], axis=2)[own]
-    with np.errstate(divide="ignore", invalid="ignore"):  # only a class beside itself
-        distance = np.where(own_side.T, np.inf, (Z[own, points] - Z).T / apart)
-    other = distance.argmin(axis=1)
-    length = distance[points, other]
-    unit = (W[own] - W[other]) / apart[points, other][:, None]
-    right = net.predict(x) == y
-    turned = net.predict(x - (_STRETCH * length)[:, None] * unit) != y
-    radii = np.where(right, length, 0.0)
-    open_ = right & ~(turned & (lower >= length / _STRETCH))
-    if open_.any():
-        radii[open_] = exact_radii(net, x[open_], y[open_], certificates=False, jobs=1).upper
-    return radii
 
 
 def whole_numbers(name: str, text: str, least: int) -> list[int]:

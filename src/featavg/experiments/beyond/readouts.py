@@ -260,7 +260,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     lines = [
         _dots(label, ks, results[f"{name}_radius"], role, dash) for name, label, role, dash in shown
     ]
-    smooth = np.linspace(ks[0], ks[-1], 60)
+    smooth = np.linspace(ks[0] - 0.5, ks[-1] + 0.5, 60)
     for label, values, dash in (
         ("√(1/2)", np.full(60, argmax_radius()), "solid"),
         ("√(1/(1+k/2))", 1 / np.sqrt(1 + smooth / 2), "dashed"),
@@ -270,7 +270,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
     first = Curves(
         "Only decoupled features with a readout that does not add are robust",
         "number of clusters k",
-        [Panel("", "median radius / √d", lines)],
+        [Panel("Features and readout", "median radius / √d", lines)],
         note="Log-sum-exp decides as the probabilities do: its tanh is their difference.",
     )
     return [first, _scale_view(parameters, results)]
@@ -285,7 +285,7 @@ def _scale_view(parameters: Parameters, results: Results) -> Curves:
     """Return the radius of the probability readout over the size of the outputs."""
     half = parameters.scale_clusters // 2
     outputs = results["scaled_output"].mean(axis=0)
-    smooth = np.geomspace(outputs[0], outputs[-1], 60)
+    smooth = np.geomspace(outputs[0] / 1.3, 1.3 * outputs[-1], 60)
     theory = np.array([probability_radius(scale, half, half) for scale in smooth])
     ends = (("argmax", argmax_radius()), ("summed logits", logit_sum_radius(half, half)))
     lines = [
@@ -293,10 +293,11 @@ def _scale_view(parameters: Parameters, results: Results) -> Curves:
         _dots("upper bound", outputs, results["scaled_upper"], "fine", "points"),
         _dots("certified lower bound", outputs, results["scaled_lower"], "fine", "squares"),
     ]
+    marks = [Mark(name, at, "y") for name, at in ends]
     return Curves(
         f"Probabilities: from summed logits to argmax as outputs grow, k = {2 * half}",
         "own output at a centre, λ",
-        [Panel("", "median radius / √d", lines, [Mark(name, at, "y") for name, at in ends])],
+        [Panel(f"Probabilities, k = {2 * half}", "median radius / √d", lines, marks)],
         x_scale="log",
     )
 
