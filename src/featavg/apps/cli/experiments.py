@@ -71,7 +71,11 @@ def add_parsers(commands: Any) -> None:
     every = commands.add_parser(
         "reproduce",
         help="run every synthetic experiment and print a summary",
-        description="Run every synthetic experiment, draw its figure, and compare with the paper.",
+        description=(
+            "Run every synthetic experiment of the paper, draw its figure, and compare with the "
+            "paper; with --all also the results beyond it, which 'featavg list' marks as "
+            "extensions."
+        ),
     )
     _add_run_options(every)
     every.add_argument(

@@ -19,7 +19,7 @@ from featavg.lab.tables import Measurements, Results, Table
 from featavg.progress import counted, wanted
 
 # The paper's Figure 3, and centres of unequal norms.
-_PAPER_DIM, _PAPER_SAMPLES = 3072, 1000
+_PAPER_DIM, _PAPER_SAMPLES, _PAPER_RATE = 3072, 1000, 1e-3
 _NORMS = (1.0, 1.5, 0.75, 1.0, 1.25, 1.0, 0.75, 1.5, 1.0, 1.25)
 _TEN = ("5|5", "1,4|2,3", "1,1,1,1,1|5", "1,1,1,1,1|1,1,1,1,1")
 _THEOREM = {
@@ -41,13 +41,13 @@ class Parameters(CheckedParameters):
     cluster_tests: int = parameter(100, "fresh points of each cluster", least=10)
     signal: float = parameter(1.0, "alpha, the factor of the centres")
     noise: float = parameter(1.0, "sigma, the standard deviation of the noise", least=0)
-    rate: float = parameter(3.072, "eta·d, the learning rate times the dimension")
+    rate: float = parameter(0.003, "eta·d, the learning rate times the dimension")
+    time: float = parameter(307.2, "eta·t·d, the rate times the steps; the paper's by default")
     init: float = parameter(0.03072, "sigma_w·d, the scale of initial weights times the dimension")
-    steps: int = parameter(100, "the number of gradient steps")
     biases: bool = parameter(False, "whether the networks have biases", checked=False)
     theorem_clusters: str = parameter("3, 4", "the values of k at the scale of the theorems")
     theorem_samples: int = parameter(2187, "n at the scale of the theorems: k^7 for k = 3")
-    tolerance: float = parameter(0.05, "tolerance of fast_forward at the scale of the theorems")
+    tolerance: float = parameter(0.05, "tolerance of fast_forward")
     searched: int = parameter(
         20, "points of each training whose radius the general search computes as well"
     )
@@ -68,14 +68,15 @@ class Parameters(CheckedParameters):
             return self._grid({only.clusters: (only,)})
         grid = self._grid({k: _groupings(k) for k in whole_numbers("clusters", self.clusters, 4)})
         ten = tuple(map(Grouping.parse, _TEN))
-        paper = self._case("paper", "the paper's law, d = 3,072", _PAPER_DIM, ten)
-        paper = replace(paper, samples=_PAPER_SAMPLES, balanced=False)
+        paper = self._case("paper", "the paper's setting, d = 3,072", _PAPER_DIM, ten)
+        paper = replace(paper, samples=_PAPER_SAMPLES, balanced=False, leaps=None)
+        paper = replace(paper, learning_rate=_PAPER_RATE)
         dim = whole_numbers("dims", self.dims, 2)[0]
         unequal = self._case("norms", f"unequal norms, d = {dim:,}", dim, ten)
         return (*grid, paper, replace(unequal, norms=_NORMS), *self._theorem())
 
     def _case(self, name: str, title: str, dim: int, groupings: tuple[Grouping, ...]) -> Case:
-        k, rate = groupings[0].clusters, self.rate / dim
+        k = groupings[0].clusters
         return Case(
             name,
             title,
@@ -83,12 +84,13 @@ class Parameters(CheckedParameters):
             samples=k * self.cluster_samples,
             test_samples=k * self.cluster_tests,
             groupings=groupings,
-            learning_rate=rate,
+            learning_rate=self.rate / dim,
             init_scale=self.init / dim,
-            time=rate * self.steps,
+            time=self.time / dim,
             signal=self.signal,
             noise=self.noise,
             biases=self.biases,
+            leaps=self.tolerance,
         )
 
     def _grid(self, groupings: dict[int, tuple[Grouping, ...]]) -> tuple[Case, ...]:
@@ -111,7 +113,7 @@ class Parameters(CheckedParameters):
             changed = replace(case, learning_rate=rate, init_scale=scale, time=float(k) ** 8)
             drawn = replace(changed, samples=self.theorem_samples, balanced=False)
             tests = 3 * k * self.cluster_tests
-            cases.append(replace(drawn, test_samples=tests, leaps=self.tolerance))
+            cases.append(replace(drawn, test_samples=tests))
         return tuple(cases)
 
 
@@ -168,6 +170,12 @@ def expects(parameters: Parameters) -> list[Expectation]:
     random size at d = 3,072, and unequal norms are forgotten only with the logarithm of time:
     there the law is reported, and the prediction is expected within 3 %. At the scale of the
     theorems the law is expected within 1 %.
+
+    The first runs took the paper's steps, of eta·d = 3.072, on the grid too. One of the predictions
+    was then off by 2.2 %, and the law itself by up to 3.0 % at k = 4: at the start a neuron is on
+    for a random share of the points of each foreign cluster, and a first step of that size leaves
+    it a coefficient that depends on this share. With steps a thousand times smaller and the same
+    time these errors are 0.3 % and 0.7 %, and so the grid is trained with those.
     """
     rows = []
     for case in parameters.cases:
@@ -177,7 +185,7 @@ def expects(parameters: Parameters) -> list[Expectation]:
             rows.append(reported(law, f"{case.name}_law_error"))
             rows.append(at_most(finite, f"{case.name}_predicted_error", 0.03))
         else:
-            limit = 0.03 if case.leaps is None else 0.01
+            limit = 0.01 if case.at_scale else 0.03
             rows.append(at_most(law, f"{case.name}_law_error", limit))
             rows.append(at_most(finite, f"{case.name}_predicted_error", min(limit, 0.02)))
     worst = max(parameters.cases, key=lambda case: case.dim / case.clusters)
@@ -250,7 +258,7 @@ def _compared(cases: Sequence[Case], results: Results) -> list[FloatArray]:
 
 def _look(case: Case, parameters: Parameters) -> tuple[str, str, str]:
     """Return the label, the colour and the sign of a case."""
-    if case.leaps is not None:
+    if case.at_scale:
         return f"scale of the theorems, k = {parameters.theorem_clusters}", "third", "squares"
     if case.name == "paper":
         return "d = 3,072, clusters of random size", "paper", "squares"
@@ -271,7 +279,7 @@ def conclude(parameters: Parameters, results: Results) -> str:
         f"{low:.3f} to {high:.3f} of √(d/(q_own + max q_opposing)), and within {finite:.1%} of "
         "what finite n, d and time make of it."
     )
-    scale = [c for c in parameters.cases if c.leaps is not None]
+    scale = [c for c in parameters.cases if c.at_scale]
     if scale:
         worst = max(results[f"{c.name}_law_error"].max() for c in scale)
         text += f" At the scale of the theorems the law holds within {worst:.2%}."

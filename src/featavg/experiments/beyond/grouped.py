@@ -58,6 +58,11 @@ class Case:
     leaps: float | None = None
 
     @property
+    def at_scale(self) -> bool:
+        """Whether it has the hyper-parameters of the theorems."""
+        return self.name.startswith("theorem")
+
+    @property
     def clusters(self) -> int:
         """The number k of clusters."""
         return self.groupings[0].clusters
