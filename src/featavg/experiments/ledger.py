@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from featavg.theory.own_claims import in_between
 from featavg.training.descent import descend
 from featavg.training.fast_forward import fast_forward
 from featavg.training.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _CODES = {HOLDS: 1, VIOLATED: 0, NOT_STATED: -1}
 # These hold for every run of gradient descent, at any scale: a violation would be a bug.
@@ -225,6 +228,13 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         Claims(title, [_row(entry) for entry in entries(results)], reading),
         Claims(own, [_row(entry) for entry in own_entries(results)]),
     ]
+
+
+def plot(parameters: Parameters, results: Results) -> Figure:
+    """Return the claims of the paper as a figure; those of our own are few, and in the report."""
+    from featavg.drawing import draw
+
+    return draw.figure(views(parameters, results)[:1])
 
 
 def _row(entry: Entry) -> ClaimRow:
