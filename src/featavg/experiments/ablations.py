@@ -279,7 +279,6 @@ def _declare(figure: int, title: str, parameters: Parameters, **quick: Any) -> E
     return Experiment.of_module(
         __name__,
         id=f"figure{figure}",
-        calibrated=True,
         title=title,
         paper=f"Figure {figure}",
         parameters=parameters,
