@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from featavg.experiments.beyond import granularity, learners, orientation, readouts
+from featavg.experiments.beyond import (
+    granularity,
+    imbalance,
+    learners,
+    orientation,
+    radius_training,
+    readouts,
+)
 
-MODULES: tuple[ModuleType, ...] = (granularity, readouts, learners, orientation)
+MODULES: tuple[ModuleType, ...] = (
+    granularity,
+    readouts,
+    learners,
+    orientation,
+    radius_training,
+    imbalance,
+)
 """The modules of the experiments, in the order of the page "What we found"."""
