@@ -8,7 +8,6 @@ import pytest
 import featavg as fa
 from featavg.drawing import draw
 from featavg.experiments import EXPERIMENTS, ablations, figure2, run
-from featavg.lab.setting import MatrixSetting
 
 FIGURES = [f"figure{i}" for i in range(5, 10)]
 TINY = {"clusters": 4, "dim": 300, "width": 2, "test_samples": 8, "steps": 30}
@@ -34,7 +33,7 @@ def tiny(name: str, **changes):
 )
 def test_the_papers_values_reach_the_setting_and_nothing_else_does(name, reached):
     settings = list(EXPERIMENTS[name].parameters.settings.values())
-    usual = MatrixSetting(test_samples=100)
+    usual = ablations.VariedMatrixSetting(test_samples=100)
     for i, setting in enumerate(settings):
         assert setting == replace(usual, **{field: values[i] for field, values in reached.items()})
 

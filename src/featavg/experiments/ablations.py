@@ -24,6 +24,7 @@ from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import parameter
 from featavg.lab.setting import MatrixSetting
 from featavg.lab.tables import Measurements, Results, Table, tidy_rows
+from featavg.lab.variants import VariedSetting
 from featavg.measures.alignment import averaging_index, clean_accuracy, equivalent_alignment
 from featavg.progress import counted, wanted
 from featavg.robustness import exact_radii
@@ -81,7 +82,12 @@ class Ablation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameters(MatrixSetting):
+class VariedMatrixSetting(VariedSetting, MatrixSetting):
+    """The synthetic setting of the matrix of cosines, and its variations."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(VariedMatrixSetting):
     """The synthetic setting, and the values that one of its hyper-parameters takes in turn."""
 
     ablation: ClassVar[Ablation]
@@ -95,11 +101,13 @@ class Parameters(MatrixSetting):
         object.__setattr__(self, "values", ", ".join(_text(v) for v in self.settings))
 
     @cached_property
-    def settings(self) -> dict[float, MatrixSetting]:
+    def settings(self) -> dict[float, VariedMatrixSetting]:
         """The setting at each of the values."""
-        shared = {f.name: getattr(self, f.name) for f in fields(MatrixSetting)}
-        values = _parsed(self.values)
-        return {v: MatrixSetting(**shared | self.ablation.changes(v, self.signal)) for v in values}
+        shared = {f.name: getattr(self, f.name) for f in fields(VariedMatrixSetting)}
+        return {
+            value: VariedMatrixSetting(**shared | self.ablation.changes(value, self.signal))
+            for value in _parsed(self.values)
+        }
 
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
@@ -144,9 +152,12 @@ def quantity(name: str, value: float) -> str:
 
 
 def expects(parameters: Parameters) -> list[Expectation]:
-    """Return the paper's conclusions, by the rule that this file begins with."""
+    """Return the paper's conclusions, by the rule that this file begins with.
+
+    With another optimiser than gradient descent they are only reported.
+    """
     ablation = parameters.ablation
-    rows = []
+    rows: list[Expectation] = []
     for value, setting in parameters.settings.items():
         if max(setting.side_sizes) > 1:  # with one centre a side there is nothing to average
             rows.append(_index_expectation(ablation, value))
@@ -159,6 +170,8 @@ def expects(parameters: Parameters) -> list[Expectation]:
     if ablation.gain is not None and len(parameters.settings) > 1:
         statement = f"radius at the largest {ablation.symbol} / at the smallest"
         rows.append(at_most(statement, "radius_gain", ablation.gain, "no gain"))
+    if not parameters.trains_by_gradient_descent:
+        rows = [reported(row.statement, row.quantity, row.paper) for row in rows]
     return rows
 
 

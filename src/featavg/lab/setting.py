@@ -18,6 +18,7 @@ from featavg.networks.base import TwoLayerNet
 from featavg.networks.binary import BinaryNet
 from featavg.networks.multiclass import MultiClassNet
 from featavg.training.descent import descend
+from featavg.training.rule import GradientDescent, Rule
 from featavg.training.trajectory import Trajectory
 
 Learner = TypeVar("Learner", TwoLayerNet, Trajectory)
@@ -59,6 +60,11 @@ class CoarseSetting(CheckedParameters):
             noise=self.noise,
             cosine=self.cosine,
         )
+
+    @property
+    def rule(self) -> Rule:
+        """The rule of training: gradient descent."""
+        return GradientDescent()
 
     @property
     def predicted(self) -> tuple[float, float]:
@@ -110,6 +116,7 @@ class CoarseSetting(CheckedParameters):
             train,
             learning_rate=self.learning_rate,
             steps=self.steps,
+            rule=self.rule,
             record=record,
             progress=progress,
         )
