@@ -9,6 +9,7 @@ from featavg.experiments.beyond import (
     imbalance,
     learners,
     orientation,
+    published_curve,
     radius_training,
     readouts,
 )
@@ -20,5 +21,6 @@ MODULES: tuple[ModuleType, ...] = (
     orientation,
     radius_training,
     imbalance,
+    published_curve,
 )
 """The modules of the experiments, in the order of the page "What we found"."""
