@@ -22,7 +22,7 @@ from featavg.robustness import half_radius, robust_curve
 
 _D = SyntheticSetting().dim
 # The explanations: name, label, and what differs from the printed setting.
-_LEARNERS: dict[str, tuple[str, dict[str, str]]] = {
+_LEARNERS: dict[str, tuple[str, dict[str, Any]]] = {
     "gd": ("as printed", {}),
     "gd_balanced": ("balanced clusters", {"counts": "balanced"}),
     "adam": ("random frame", {"optimiser": "adam"}),
@@ -72,16 +72,17 @@ class _Setting(VariedSetting, MatrixSetting):
 
 def measure(parameters: Parameters, seed: int) -> Measurements:
     """Train both networks in the way of each explanation, and compare them with every panel."""
-    rows, found = [], {}
+    rows: list[dict[str, Any]] = []
+    found: dict[str, Any] = {}
     names = list(_LEARNERS)
     for i in counted(len(names), "explanations", enabled=wanted()):
-        row = _explained(parameters, names[i], seed)
+        row = explained(parameters, names[i], seed)
         rows.append(row)
         found |= prefixed(names[i], {k: v for k, v in row.items() if not np.ndim(v)})
     return stacked(rows) | found
 
 
-def _explained(parameters: Parameters, name: str, seed: int) -> dict[str, Any]:
+def explained(parameters: Parameters, name: str, seed: int) -> dict[str, Any]:
     """Return the curves and numbers of one explanation, in units of the published radii."""
     sizes = {key: getattr(parameters, key) for key in ("dim", "samples", "test_samples")}
     setting = _Setting(**sizes, **_LEARNERS[name][1])
