@@ -18,7 +18,7 @@ from featavg.lab.tables import Measurements, Results, Table, prefixed, stacked, 
 from featavg.lab.variants import VariedSetting
 from featavg.measures.alignment import averaging_index, equivalent_alignment
 from featavg.progress import counted, wanted
-from featavg.robustness import half_radius, robust_curve
+from featavg.robustness import exact_radii, half_radius
 
 _D = SyntheticSetting().dim
 # The explanations: name, label, and what differs from the printed setting.
@@ -87,17 +87,16 @@ def explained(parameters: Parameters, name: str, seed: int) -> dict[str, Any]:
     sizes = {key: getattr(parameters, key) for key in ("dim", "samples", "test_samples")}
     setting = _Setting(**sizes, **_LEARNERS[name][1])
     pair = setting.train(seed)
-    x, y, radii = pair.test.x, pair.test.y, panels.GRID * parameters.unit
-    coarse, fine = (
-        robust_curve(net, x, y, radii=radii, method="exact").accuracy
-        for net in (pair.coarse.net, pair.fine.net.with_readout("argmax"))
-    )
-    rates = {eta: _index(setting, seed, learning_rate=eta) for eta in panels.LEARNING_RATES}
-    scales = {
-        scale: _index(setting, seed, weight_scale=scale, bias_scale=scale)
-        for scale in panels.WEIGHT_SCALES
-    }
+    nets = pair.coarse.net, pair.fine.net.with_readout("argmax")
+    found = (exact_radii(net, pair.test.x, pair.test.y, jobs=1).upper for net in nets)
+    radii = panels.GRID * parameters.unit
+    coarse, fine = ((broken_at[:, None] > radii).mean(axis=0) for broken_at in found)
     index, fine_index = (averaging_index(run.net, pair.train) for run in (pair.coarse, pair.fine))
+    rates, scales = ({getattr(setting, name): index} for name in ("learning_rate", "weight_scale"))
+    for eta in panels.LEARNING_RATES.keys() - rates.keys():
+        rates[eta] = _index(setting, seed, learning_rate=eta)
+    for scale in panels.WEIGHT_SCALES.keys() - scales.keys():
+        scales[scale] = _index(setting, seed, weight_scale=scale, bias_scale=scale)
     matrices = [equivalent_alignment(run.net, pair.train) for run in (pair.coarse, pair.fine)]
     others = [
         panels.verdict_penalty(rates, panels.LEARNING_RATES),
