@@ -19,8 +19,8 @@ def test_the_area_is_the_wasserstein_distance_of_radii():
     assert published_panels.area(survive, 2) == pytest.approx(by_hand)
     # a curve that is moved by a step of the grid is one step away, wherever it falls
     moved = np.concatenate([[1.0], told])
-    assert published_panels.area(moved, 2) == pytest.approx(2.0)
-    assert published_panels.curve_penalty(moved, 2) == pytest.approx(1.0)
+    assert published_panels.area(moved, 2) == pytest.approx(2.0, abs=0.01)
+    assert published_panels.curve_penalty(moved, 2) == pytest.approx(1.0, abs=0.01)
     assert published_panels.area(published_panels.shifted(moved), 2) == 0
     # both as distributions on the grid, by SciPy
     grid = published_panels.GRID[:-1]

@@ -220,7 +220,7 @@ def views(_: Parameters, results: Results) -> list[View]:
         return DotPanel(title, "radius (L2)", [dots("exact", quantity)], marks)
 
     shown = Dots(
-        "No setting but Adam with centres ±1 comes near both curves and Figure 6",
+        "Adam with centres of coordinates ±1 comes nearest; nothing fits every panel",
         rows=[_LEARNERS[name][0] for name in names],
         groups=[_GROUPS[name.partition("_")[0]] for name in names],
         panels=[
