@@ -136,14 +136,19 @@ def measure_groups(
     radii = argmax_radii(net, test.x, test.y)
     some = slice(0, searched)
     general = exact_radii(net, test.x[some], test.y[some], certificates=False, jobs=1)
-    size = np.maximum(general.upper, 1e-12)
     own = test.labels
     return {
         "radius": np.array([np.median(radii[own == g]) for g in range(len(grouping))]),
         "predicted": case.prediction(grouping, run.sample, test),
-        "search_gap": np.array([np.abs(radii[some] / size - 1).max(initial=0.0)]),
+        "search_gap": np.array([_largest_gap(radii[some], general.upper)]),
         "accuracy": np.array([float((net.predict(test.x) == test.y).mean())]),
     }
+
+
+def _largest_gap(radii: FloatArray, others: FloatArray) -> float:
+    """Return the largest relative difference; 0 where both are 0."""
+    larger = np.maximum(radii, others)
+    return float((np.abs(radii - others) / np.where(larger > 0, larger, 1)).max(initial=0.0))
 
 
 def whole_numbers(name: str, text: str, least: int) -> list[int]:
