@@ -211,7 +211,7 @@ def expects(parameters: Parameters) -> list[Expectation]:
     of several opposing classes up to 0.4 % at this d. Summed logits were 2 to 7 % above their
     limit in trials at k = 4 to 30, because weights have small negative coefficients on foreign
     centres; with these coefficients in the formula 3 % are expected. Between k = 4 and 20 the slope
-    of the limit :math:`1/\sqrt{1 + k/2}` in log-log axes is -0.42; -1/2 is its limit.
+    of the limit :math:`1/\sqrt{1 + k/2}` in log-log axes is -0.40; -1/2 for large k.
     """
     half = [logit_sum_radius(k // 2, k // 2) for k in parameters.values]
     many = len(half) > 1
@@ -271,7 +271,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         "Only decoupled features with a readout that does not add are robust",
         "number of clusters k",
         [Panel("Features and readout", "median radius / √d", lines)],
-        note="Log-sum-exp decides as the probabilities do: its tanh is their difference.",
+        note="Log-sum-exp decides as the probabilities do: the tanh of half of it is their difference.",
     )
     return [first, _scale_view(parameters, results)]
 
