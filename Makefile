@@ -1,6 +1,7 @@
 # Two commands do everything: 'make reproduce' and 'make test'. Bare 'make' lists all of them.
 PYTHON ?= python3
 VENV   := .venv
+LOWEST := .venv-lowest
 BIN    := $(VENV)/bin
 # Where the documentation finds its numbers, and what it runs (a minute) if it is not there yet.
 RUNS      ?= runs
@@ -11,10 +12,10 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxpro
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce play test test-fast test-network test-faults lint format docs benchmark browser clean
+.PHONY: help install reproduce play test test-fast test-lowest test-random test-wheel test-network test-faults lint lock audit install-locked format docs benchmark browser clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 reproduce: $(VENV)/core ## run every synthetic experiment of the paper and compare
 	$(BIN)/featavg reproduce
@@ -29,6 +30,28 @@ test: $(VENV)/dev browser ## run the tests
 
 test-fast: $(VENV)/test ## run the quick tests of the core: no PyTorch, Dask or browser
 	$(PYTEST) -m '$(FAST)'
+
+test-lowest: $(LOWEST)/test ## run the quick tests with the lowest versions that are allowed
+	$(subst $(BIN),$(LOWEST)/bin,$(PYTEST)) -m '$(FAST)'
+
+test-random: $(VENV)/dev browser ## run the tests in a random order, or that of SEED=n
+	$(PIP) install 'pytest-random-order>=1.2,<2'
+	$(PYTEST) --random-order-bucket=module $(if $(SEED),--random-order-seed=$(SEED),--random-order)
+
+test-wheel: $(VENV)/bin/python ## build the wheel, and use it in an environment of its own outside the checkout
+	PYTHON='$(abspath $(BIN))/python' tools/test-wheel
+
+lock: $(VENV)/dev ## write lock.txt: the hashes of what constraints.txt pins
+	$(BIN)/python tools/lock.py
+
+audit: $(VENV)/dev ## check licences and known vulnerabilities of what is installed, and the lock
+	$(BIN)/python tools/lock.py --check
+	$(BIN)/python tools/dependencies.py
+
+install-locked: $(VENV)/bin/python ## install what the tests need, and accept only files with known hashes (but PyTorch's)
+	$(PIP) install --require-hashes --no-deps -r lock.txt
+	$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $(VENV)/core $(VENV)/play $(VENV)/test $(VENV)/docs $(VENV)/dev
 
 test-network: $(VENV)/test ## fetch the real data sets and check them
 	$(BIN)/python -m pytest -m network tests/datasets
@@ -61,11 +84,12 @@ benchmark: $(VENV)/dev ## time the engine against what people use today
 	$(BIN)/python benchmarks/regime.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/playground.py
+	$(BIN)/python benchmarks/playground_load.py
 	$(BIN)/python benchmarks/sweeps.py
 	$(BIN)/python benchmarks/estimators.py --speed
 
 clean: ## remove the environment and caches; 'runs' stays
-	rm -rf $(VENV) docs/_build docs/_vendor docs/reference/generated artefacts .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(LOWEST) docs/_build docs/_vendor docs/reference/generated artefacts .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
 # A stamp file for each set of dependencies: made again when what it depends on changes.
 $(VENV)/bin/python:
@@ -83,6 +107,11 @@ $(VENV)/play: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[test]'
 	@touch $@ $(VENV)/core $(VENV)/play
+
+$(LOWEST)/test: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv $(LOWEST)
+	$(subst $(BIN),$(LOWEST)/bin,$(PIP)) install -c constraints-lowest.txt -e '.[test]'
+	@touch $@
 
 $(VENV)/docs: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[docs]'
