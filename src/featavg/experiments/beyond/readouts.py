@@ -271,7 +271,7 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         "Only decoupled features with a readout that does not add are robust",
         "number of clusters k",
         [Panel("Features and readout", "median radius / √d", lines)],
-        note="Log-sum-exp decides as the probabilities do: the tanh of half of it is their difference.",
+        note="Log-sum-exp decides as probabilities do: tanh of half of it is their difference.",
     )
     return [first, _scale_view(parameters, results)]
 
