@@ -295,13 +295,13 @@ def views(parameters: Parameters, results: Results) -> list[View]:
                 Line.over_seeds(f"{text}, theory", parameters.steps, theory[:1], role, "solid"),
             ]
         marks = [
-            Mark(f"equal clusters: {formula} = {radius:.1f}", radius, "y")
-            for formula, radius in equal.items()
+            Mark(f"{formula} = {radius:.1f}", radius, "y") for formula, radius in equal.items()
         ]
         panels.append(Panel(learner.finding, "median radius (L2)", lines, marks))
     note = (
         "Exact radii of fresh points (dots, with the standard deviation over seeds), and what "
-        "theory predicts from probabilities and norms alone (lines). "
+        "theory predicts from probabilities and norms alone (lines). Grey lines are the radii of "
+        "equal clusters for coarse and for fine labels. "
         f"k = {parameters.clusters}, d = {parameters.dim:,}, n = {parameters.samples}."
     )
     title = "Rare and short clusters pay with their radius, until margins are equal"
