@@ -115,7 +115,7 @@ class AdversarialTraining(WrappedRule):
         u: FloatArray = np.zeros((W.shape[1], len(step.x)))
         for _ in range(self.steps):
             Z = step.Z + W @ u
-            outputs = net.outputs_at(Z)
+            outputs = A @ net.hidden(Z)
             lowered = step.loss.directions(outputs, step.targets)
             flat = ~lowered.any(axis=0)
             if flat.any():

@@ -5,8 +5,10 @@ from __future__ import annotations
 from types import ModuleType
 
 from featavg.experiments.beyond import (
+    adversarial,
     granularity,
     imbalance,
+    label_supply,
     learners,
     orientation,
     published_curve,
@@ -21,6 +23,8 @@ MODULES: tuple[ModuleType, ...] = (
     orientation,
     radius_training,
     imbalance,
+    label_supply,
+    adversarial,
     published_curve,
 )
 """The modules of the experiments, in the order of the page "What we found"."""
