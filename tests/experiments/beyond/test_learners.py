@@ -105,7 +105,7 @@ def test_every_learner_is_measured_and_shown():
     assert (found["loss_exact"][0, :at] == 1).all()
     assert (found["loss_exact"][0, at], found["loss_radius_lower"][0, at]) == (0, 0)
     assert found["sam_radius"] in SAM_RADII
-    assert "learners the most robust one" in learners.conclude(SMALL, found)
+    assert "learners with two layers the most robust one" in learners.conclude(SMALL, found)
     uneven = found["both_loss_radius_of_sides"]
     assert uneven == found["loss_radius_of_sides"][0, names.index(BOTH_LAYERS.name)]
 

@@ -65,6 +65,7 @@ class Learner:
 
 
 GRADIENT_DESCENT = Learner("gradient descent (the paper's)", "Rule")
+SMALL_BATCHES = Learner("SGD, batches of 10", "Rule", (SGD(10),))
 ADAM = Learner("Adam", "Rule", (Adam(),), slowdown=_ADAPTIVE_SLOWDOWN)
 SIGN_DESCENT = Learner("sign descent", "Rule", (SignDescent(),), slowdown=_ADAPTIVE_SLOWDOWN)
 BOTH_LAYERS = Learner(
@@ -88,7 +89,7 @@ def two_layer_learners(width: int, widths: Sequence[int]) -> list[Learner]:
     return [
         GRADIENT_DESCENT,
         Learner("SGD, batches of 100", "Rule", (SGD(100),)),
-        Learner("SGD, batches of 10", "Rule", (SGD(10),)),
+        SMALL_BATCHES,
         Learner("momentum 0.9", "Rule", (Momentum(0.9),)),
         Learner("weight decay 1", "Rule", (WeightDecay(1.0),)),
         Learner("dropout of half the neurons", "Rule", (Dropout(0.5),)),
