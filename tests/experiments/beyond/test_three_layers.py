@@ -92,10 +92,10 @@ def test_attacked_radii_against_exact_ones():
     np.testing.assert_allclose(net.score(test.x), shallow.score(test.x), rtol=1e-9)
     exact = fa.exact_radii(shallow, test.x, test.y)
     assert exact.exact.all()
-    found = attacked_radii(net, test.x, test.y)
+    found = attacked_radii(net, test.x, test.y, towards=train.centers)
     assert (found >= exact.upper * (1 - 1e-6)).all()  # an attack cannot be better
     assert np.median(found / np.maximum(exact.upper, 1e-9)) < 1.001
-    wrong = attacked_radii(net, test.x, -net.predict(test.x))
+    wrong = attacked_radii(net, test.x, -net.predict(test.x), towards=train.centers)
     np.testing.assert_array_equal(wrong, 0)
 
 
@@ -103,7 +103,9 @@ def test_nothing_is_found_where_nothing_turns_the_decision(net, train):
     constant = replace(
         net, inner=np.zeros_like(net.inner), inner_biases=np.ones(6), outer=np.ones(6)
     )
-    found = attacked_radii(constant, train.x[:3], np.ones(3, dtype=int), steps=5)
+    found = attacked_radii(
+        constant, train.x[:3], np.ones(3, dtype=int), towards=train.centers, steps=5
+    )
     assert np.isinf(found).all()
 
 

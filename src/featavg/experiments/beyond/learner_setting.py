@@ -173,7 +173,7 @@ class Training:
         count = self.parameters.radius_samples
         x, y = self.test.x[:count], self.test.y[:count]
         if isinstance(net, ThreeLayerNet):
-            upper, exact = attacked_radii(net, x, y), 0.0
+            upper, exact = attacked_radii(net, x, y, towards=self.train.centers), 0.0
             lower: FloatArray = np.zeros(len(upper))
         else:
             radii = self._radii(net, self.test)

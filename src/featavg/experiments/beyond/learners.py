@@ -113,8 +113,8 @@ def expects(parameters: Parameters) -> list[Expectation]:
     less than half of an epoch, in which it has seen some clusters more often than others: in one
     seed of five it had an index of 0.82 and a radius 9 % too small. At equal steps it is as the
     others. Three layers do not always average: by the random start of the second layer, indices
-    were between 0.5 and 0.98, and an attack that is no proof found radii from 17.7 to 29. Nothing
-    is asked of them any more.
+    were between 0.5 and 0.98. Their radii are upper bounds by attack, and a first attack without
+    starts at the other side was far from the mark, so nothing is asked of them any more.
     """
     radius = parameters.averaged
     formula = f"√(d/k) = {radius:.4g}"

@@ -132,32 +132,37 @@ def averaging(net: ThreeLayerNet, sample: Sample) -> tuple[float, float]:
 
 
 def attacked_radii(
-    net: ThreeLayerNet, x: FloatArray, y: IntArray, *, steps: int = 60
+    net: ThreeLayerNet, x: FloatArray, y: IntArray, *, towards: FloatArray, steps: int = 60
 ) -> FloatArray:
     r"""Return the norm of a perturbation that turns each decision: an upper bound of the radius.
 
     Paper: none, an extension. The iteration of Hasofer, Lind, Rackwitz and Fiessler, which
-    DeepFool resembles: the next perturbation is the smallest one that turns the linear function
-    that f is around :math:`x + \rho`,
-    :math:`\rho \leftarrow (g\rho - f(x + \rho))\,g / \|g\|^2`. Of all that it meets, also on
-    half of each step, the smallest that turns the decision is kept, cut back along its own
-    direction by bisection. 0 where the decision is wrong already, infinity where nothing was found.
-    All of it runs in the span of the first layer's weights, which is all that f depends on.
+    DeepFool resembles: the next perturbation is halfway to the smallest one that turns the linear
+    function that f is around :math:`x + \rho`, :math:`(g\rho - f(x + \rho))\,g / \|g\|^2`. It
+    starts at the point, and where the decision turns on the way to twice each point of `towards`,
+    such as the centres: from the point alone it found radii half as large again. The smallest
+    perturbation that turns the decision is kept, cut back along its own direction by bisection. 0
+    where the decision is wrong already, infinity where nothing was found. All of it runs in the
+    span of the first layer's weights, which is all that f depends on.
     """
     basis = np.linalg.qr(net.weights.T)[0]
     net, x = replace(net, weights=net.weights @ basis), x @ basis
     best = np.where(net.predict(x) == y, np.inf, 0.0)
-    rho: FloatArray = np.zeros_like(x)
-    for _ in range(steps):
-        score, gradient = net.input_gradients(x + rho)
-        squares = np.square(gradient).sum(axis=1)
-        along = ((gradient * rho).sum(axis=1) - score) / np.where(squares > 0, squares, 1)
-        target = along[:, None] * gradient
-        # a little beyond the boundary, where the decision is the other one
-        for share in (1.0, 0.5):
-            offered = rho + share * (target - rho)
-            best = np.minimum(best, _turning_length(net, x, y, 1.001 * offered))
-        rho = np.where(squares[:, None] > 0, (rho + target) / 2, rho)
+    starts: list[FloatArray] = [np.zeros_like(x)]
+    for target in 2 * towards @ basis:
+        length = _turning_length(net, x, y, target - x)
+        best = np.minimum(best, length)
+        share = np.where(np.isfinite(length), length, 0) / np.linalg.norm(target - x, axis=1)
+        starts.append(share[:, None] * (target - x))
+    for rho in starts:
+        for _ in range(steps):
+            score, gradient = net.input_gradients(x + rho)
+            squares = np.square(gradient).sum(axis=1)
+            along = ((gradient * rho).sum(axis=1) - score) / np.where(squares > 0, squares, 1)
+            wanted = along[:, None] * gradient
+            # a little beyond the boundary, where the decision is the other one
+            best = np.minimum(best, _turning_length(net, x, y, 1.001 * wanted))
+            rho = np.where(squares[:, None] > 0, (rho + wanted) / 2, rho)
     return best
 
 
