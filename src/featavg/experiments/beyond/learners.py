@@ -109,12 +109,15 @@ def expects(parameters: Parameters) -> list[Expectation]:
     10 and 23, and the median of all points 19 instead of 17.5. The rule is now about the root mean
     square of both sides, which does not depend on how strong each side is.
 
-    The full run refuted two. SGD with batches of 10 is at equal loss after 38 steps, and so after
+    With three layers an index of 0.9 and a radius of at most 1.05 √(d/k) had been expected; that
+    seed had an index of 0.65, because some neurons of the first layer learn single centres. What is
+    asked is an index of 0.5 and a radius, by attack and of both sides, of at most 1.25 √(d/k). In
+    the full run a first attack found 1.65 √(d/k) in one seed, and one that also starts at the other
+    side 1.14 √(d/k): the bound is only as good as the attack.
+
+    The full run refuted one. SGD with batches of 10 is at equal loss after 38 steps, and so after
     less than half of an epoch, in which it has seen some clusters more often than others: in one
-    seed of five it had an index of 0.82 and a radius 9 % too small. At equal steps it is as the
-    others. Three layers do not always average: by the random start of the second layer, indices
-    were between 0.5 and 0.98. Their radii are upper bounds by attack, and a first attack without
-    starts at the other side was far from the mark, so nothing is asked of them any more.
+    seed it had an index of 0.82 and a radius 9 % too small. At equal steps it is as the others.
     """
     radius = parameters.averaged
     formula = f"√(d/k) = {radius:.4g}"
@@ -126,10 +129,11 @@ def expects(parameters: Parameters) -> list[Expectation]:
             at_least(f"{rest}: smallest radius", f"{stop}_lowest_radius", 0.95 * radius, formula),
             at_most(f"{rest}: largest radius", f"{stop}_highest_radius", 1.05 * radius, formula),
             at_least(f"{rest}: smallest accuracy", f"{stop}_lowest_accuracy", 0.99),
-            reported(f"three layers {words}: averaging index", f"three_{stop}_index"),
-            reported(
+            at_least(f"three layers {words}: averaging index", f"three_{stop}_index", 0.5, "1"),
+            at_most(
                 f"three layers {words}: radius of both sides, by attack",
                 f"three_{stop}_radius_of_sides",
+                1.25 * radius,
                 formula,
             ),
             reported(f"Adam {words}: radius", f"adam_{stop}_radius"),
