@@ -15,6 +15,9 @@ from featavg.estimators.pieces import PieceHead, SortedPairs, nearest_pairs, pie
 _SLOPE = 4.0
 # Rates of Adam: relative to the norm of the pieces, and absolute for the rotation of the features.
 _RATE = 0.01
+# Points are moved at random: at most by these shares of the margin, along a direction (standard
+# deviation) and in all.
+_JITTER, _ALL_JITTER = 0.2, 3.0
 _WARM_UP = 30
 _MOMENTUM, _SQUARES = 0.9, 0.99
 
@@ -44,6 +47,14 @@ class Examples:
         """Return some of the points."""
         allowed = None if self.allowed is None else self.allowed[which]
         return Examples(self.x[which], self.classes[which], self.weights[which], allowed)
+
+    def moved(self, deviation: float, rng: np.random.Generator) -> Examples:
+        """Return the points with Gaussian noise of this standard deviation added."""
+        precision = np.float32 if self.x.dtype == np.float32 else np.float64
+        noise = rng.standard_normal(self.x.shape, dtype=precision)
+        noise *= deviation
+        noise += self.x
+        return replace(self, x=noise)
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,9 @@ def train(
 
     r is the certified radius of a point (negative where its class is wrong), m the margin and
     s = 4. In the precision of the points, with mini-batches and a rate that falls linearly to 0.
+    In mini-batches each point is moved at random, by m/5 along every direction or by 3 m in all,
+    whichever is less, so that less is learned by heart. Where a batch holds all points nothing is
+    random, and a point of weight 2 counts as two points.
     """
     pieces = head.astype(examples.x.dtype)
     size = float(np.linalg.norm(pieces.weights, axis=1).mean()) or 1.0
@@ -101,9 +115,13 @@ def train(
         parameters += [pieces.features.weights.copy(), pieces.features.biases.copy()]
         rates += [_RATE, 0.3 * _RATE * size]
     adam = _Adam(parameters, rates)
+    deviation = margin * min(_JITTER, _ALL_JITTER / np.sqrt(examples.x.shape[1]))
     for step, at in enumerate(_batches(len(examples.x), batch, steps, rng)):
         pieces = _with(pieces, parameters)
-        gradients = radius_gradients(pieces, examples.some(at), margin)
+        some = examples.some(at)
+        if batch < len(examples.x):
+            some = some.moved(deviation, rng)
+        gradients = radius_gradients(pieces, some, margin)
         adam.step(gradients, min(1.0, (step + 1) / _WARM_UP) * (1 - step / steps))
         if pieces.features is not None:
             parameters[2][:] = nearly_orthonormal(parameters[2])

@@ -15,21 +15,20 @@ from featavg.estimators._base import CertifiedClassifier, TrainingData
 from featavg.estimators.piece_start import UNKNOWN, Groups, Shape
 from featavg.estimators.piece_training import Schedule
 from featavg.estimators.pieces import PieceHead
+from featavg.estimators.principal import principal_axes
 from featavg.estimators.radius_fitting import MARGINS, PieceTask, fit_pieces, prototype_radius
 from featavg.estimators.scaling import Scaling
 
 # "auto": at most so many pieces for a class and in total, and at least so many points for each.
 _PIECES, _ALL_PIECES, _POINTS_OF_A_PIECE = 24, 240, 8
-_FEATURES = 64
+# With few points more pieces help: they stay near the points that they started from.
+_PIECES_OF_FEW = 60
+_FEATURES = 128
 _FEWER_PIECES = (1, 5)
 # With so few points, smaller shapes are tried too.
 _FEW_POINTS = 2000
 # All steps are taken with so many points, and this share of them with few.
 _MANY_POINTS, _FEWEST_STEPS = 3000, 1 / 3
-# Of more coordinates than _FEW_AXES only the principal ones with this share of the variance count.
-_FEW_AXES, _SHARE = 128, 0.95
-# Principal axes need no more points than this.
-_AXES_POINTS = 10_000
 
 
 class RadiusClassifier(CertifiedClassifier):
@@ -162,7 +161,7 @@ class RadiusClassifier(CertifiedClassifier):
         robustness = checks.scale("robustness", self.robustness, zero=True)
         starts = checks.count("n_init", self.n_init)
         data = self._checked(X, y, sample_weight)
-        axes = principal_axes(data.x, data.rng)
+        axes = principal_axes(data.x, data.codes, data.rng)
         sizes: FloatArray = np.bincount(data.codes, weights=data.weights.repeats).astype(float)
         task = PieceTask(
             data.x @ axes.T.astype(data.x.dtype),
@@ -188,15 +187,18 @@ class RadiusClassifier(CertifiedClassifier):
     def _shapes(self, sizes: FloatArray, dim: int) -> list[Shape]:
         """Return the shapes to compare, the larger ones last, for classes of these sizes."""
         is_small = sizes.sum() <= _FEW_POINTS
-        most = min(_PIECES, max(2, _ALL_PIECES // len(sizes)))
+        most = min(_PIECES_OF_FEW if is_small else _PIECES, max(2, _ALL_PIECES // len(sizes)))
         auto = int(np.clip(sizes.min() // _POINTS_OF_A_PIECE, 1, most))
         pieces = [p for p in _FEWER_PIECES if p < auto and is_small] + [auto]
         if not _is_auto("pieces", self.pieces):
             pieces = [checks.count("pieces", self.pieces)]
         if not _is_auto("features", self.features):
             return [Shape(p, _even(self.features)) for p in pieces]
-        largest = Shape(pieces[-1], min(_FEATURES, 8 * dim))
-        return [*(Shape(p, 0) for p in pieces), largest] if is_small else [largest]
+        features = min(_FEATURES, 8 * dim)
+        if not is_small:
+            return [Shape(pieces[-1], features)]
+        ends = [pieces[0], pieces[-1]] if len(pieces) > 1 else pieces
+        return [*(Shape(p, 0) for p in pieces), *(Shape(p, features) for p in ends)]
 
     def _margins(self, task: PieceTask, pieces: int, rng: np.random.Generator) -> list[float]:
         """Return the margins to compare, for scaled points, the largest first."""
@@ -255,23 +257,3 @@ def _groups(data: TrainingData, subclass: Any, X: Any) -> Groups:
         ]
     )
     return Groups(labels, np.array([c for c, _ in kinds]))
-
-
-def principal_axes(x: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return orthonormal directions that hold nearly all of the variance, shape (axes, dim).
-
-    Where there are few coordinates, these are the coordinates themselves.
-    """
-    dim = x.shape[1]
-    if dim <= _FEW_AXES:
-        return np.eye(dim)
-    some = x[rng.permutation(len(x))[:_AXES_POINTS]].astype(np.float64)
-    if len(some) >= dim:
-        variances, axes = np.linalg.eigh(some.T @ some)
-    else:  # the same from the products of points, of which there are fewer
-        variances, left = np.linalg.eigh(some @ some.T)
-        axes = some.T @ left / np.sqrt(np.maximum(variances, 1e-12 * variances[-1]))
-    share = np.cumsum(variances[::-1]) / variances.sum()
-    wanted = max(_FEW_AXES, int(np.searchsorted(share, _SHARE)) + 1)
-    # once more orthonormal, which the axes of small variance are not to the last digit
-    return np.linalg.qr(axes[:, ::-1][:, :wanted])[0].T

@@ -26,7 +26,7 @@ _FEW_POINTS, _PARTS = 2000, 4
 _MANY_POINTS = 8000
 # Shapes are compared with a shorter schedule. Of n points, a larger shape must raise the radius by
 # the share _GAIN/sqrt(n), and a smaller one may be so many standard errors less accurate.
-_SHORTER, _GAIN, _LEAST_PATIENCE = 3, 2.0, 0.5
+_SHORTER, _GAIN, _LEAST_PATIENCE = 2, 2.0, 0.5
 # A path ends when so many margins have not raised the accuracy by this share of a standard error.
 _PATIENCE, _RISE = 3, 0.25
 
