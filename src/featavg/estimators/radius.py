@@ -24,7 +24,7 @@ _PIECES, _ALL_PIECES, _POINTS_OF_A_PIECE = 24, 240, 8
 # With few points more pieces help: they stay near the points that they started from.
 _PIECES_OF_FEW = 60
 _FEATURES = 128
-_FEWER_PIECES = (1, 5)
+_FEWER_PIECES = (1, 4, 12)
 # With so few points, smaller shapes are tried too.
 _FEW_POINTS = 2000
 # All steps are taken with so many points, and this share of them with few.
