@@ -199,7 +199,7 @@ def test_the_probability_readout_has_a_bracket():
     assert (model.predict(moved) != model.predict(x)).all()
     assert (radii.gap < 1e-3).all()  # too little to warn of
     np.testing.assert_array_equal(model.predict_radius(x, n_jobs=1), radii.lower)
-    with pytest.raises(fa.InputError, match="only with the argmax readout; got the readout 'prob"):
+    with pytest.raises(fa.InputError, match="got the readout 'probability'"):
         model.to_shallow()
     with pytest.raises(fa.InputError, match="only with the argmax readout"):
         fa.exact_radii(model, x)

@@ -50,11 +50,9 @@ class Examples:
 
     def moved(self, deviation: float, rng: np.random.Generator) -> Examples:
         """Return the points with Gaussian noise of this standard deviation added."""
-        precision = np.float32 if self.x.dtype == np.float32 else np.float64
-        noise = rng.standard_normal(self.x.shape, dtype=precision)
-        noise *= deviation
-        noise += self.x
-        return replace(self, x=noise)
+        noise = rng.standard_normal(self.x.shape, dtype=np.float32)
+        noise *= np.float32(deviation)
+        return replace(self, x=self.x + noise)
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,8 @@ class RadiusClassifier(CertifiedClassifier):
         The number of pieces of each class.
     features : "auto", int or None
         The number of learned features, an even number; None or 0 for pieces that are functions of
-        the points themselves. With few points "auto" compares both.
+        the points themselves. "auto" has 128 of them, or 8 for each coordinate where that is less;
+        with up to 2,000 points it compares shapes with and without.
     margin : "auto" or float
         m, in the units of X (if ``scale="standard"``: in units of the scaled features). "auto"
         takes the largest median radius on held-out points whose accuracy is within `robustness`

@@ -24,9 +24,10 @@ MARGINS = (2.0, 1.5, 1.1, 0.8, 0.55, 0.35, 0.22, 0.12)
 _FEW_POINTS, _PARTS = 2000, 4
 # With this many training points, training again with the held-out ones would change little.
 _MANY_POINTS = 8000
-# Shapes are compared with a shorter schedule. Of n points, a larger shape must raise the radius by
-# the share _GAIN/sqrt(n), and a smaller one may be so many standard errors less accurate.
-_SHORTER, _GAIN, _LEAST_PATIENCE = 2, 2.0, 0.5
+# Shapes are compared with a shorter schedule, on some of the parts. Of n points, a larger shape
+# must raise the radius by the share _GAIN/sqrt(n), and a smaller one may be so many standard errors
+# less accurate.
+_SHORTER, _COMPARED, _GAIN, _LEAST_PATIENCE = 2, 2, 2.0, 0.5
 # A path ends when so many margins have not raised the accuracy by this share of a standard error.
 _PATIENCE, _RISE = 3, 0.25
 
@@ -145,7 +146,8 @@ def choose_shape(
     if len(shapes) == 1:
         return shapes[0]
     short = replace(task, schedule=task.schedule.shorter(_SHORTER))
-    frontiers = [measure_path(short, shape, margins[::2], splits, rng).frontier for shape in shapes]
+    parts = splits[:_COMPARED]
+    frontiers = [measure_path(short, shape, margins[::2], parts, rng).frontier for shape in shapes]
     patience = max(task.robustness, _LEAST_PATIENCE)
     lowest = max(f.lowest_accuracy(patience) for f in frontiers)
     enough = 1 + _GAIN / np.sqrt(frontiers[0].points)
