@@ -102,7 +102,7 @@ def check_saved_classes(net, class_of, folder):
     """A saved network of many classes has the same readout, decisions and radii."""
     model = DecoupledClassifier(1, random_state=0).fit(USUAL.x, USUAL.y)
     model.head_ = Head(net, class_of)
-    del model.subclasses_  # they are of the network that was replaced, and loading would refuse them
+    del model.subclasses_  # those of the network that was replaced do not fit
     model.save(folder / "model.npz")
     again = load(folder / "model.npz")
     assert again.head_.net.readout == net.readout
