@@ -11,8 +11,11 @@ from featavg.errors import InputError, optional_imports
 
 RUN = """
 import sys
-for module in sys.argv[1].split(","):
-    sys.modules[module] = None
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1].split(","):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, NotInstalled())
 from featavg.apps.cli.main import main
 sys.exit(main(["run", sys.argv[2], "--quick"]))
 """

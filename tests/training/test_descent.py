@@ -167,13 +167,13 @@ def test_bad_input_is_refused(small_train, rng):
 
 
 def test_progress_is_plain_lines_in_a_pipe(small_train, rng, capsys, monkeypatch):
-    clock = iter(range(0, 10**6, 3))
+    clock = iter(range(0, 10**7, 31))
     monkeypatch.setattr("featavg.progress.time.monotonic", lambda: next(clock))
     net = fa.BinaryNet.init(small_train, width=1, weight_scale=1.0, bias_scale=1.0, rng=rng)
     fa.descend(net, small_train, learning_rate=0.1, steps=3, progress=True)
     captured = capsys.readouterr()
     assert captured.out == ""
-    # the clock moves by 3 s each time it is asked: 3 times until the first line is made
-    assert captured.err.splitlines()[0] == "gradient descent: 1/4, about 27 s left"
+    # the clock moves by 31 s each time it is asked: 3 times until the first line is made
+    assert captured.err.splitlines()[0] == "gradient descent: 1/4, about 279 s left"
     fa.descend(net, small_train, learning_rate=0.1, steps=3)
     assert capsys.readouterr().err == ""

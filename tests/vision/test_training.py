@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -194,7 +195,8 @@ def test_progress_says_loss_accuracy_and_time_left(rng, capsys, monkeypatch):
 def test_two_devices_share_each_batch(tmp_path):
     path = tmp_path / "net.pt"
     command = [sys.executable, small.__file__, path, "2"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    paths = [str(Path(small.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("step") == 2 * 5 * small.RECIPE.epochs
