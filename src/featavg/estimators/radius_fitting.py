@@ -27,7 +27,7 @@ _MANY_POINTS = 8000
 # Shapes are compared with a shorter schedule, on some of the parts. Of n points, a larger shape
 # must raise the radius by the share _GAIN/sqrt(n), and a smaller one may be so many standard errors
 # less accurate.
-_SHORTER, _COMPARED, _GAIN, _LEAST_PATIENCE = 2, 2, 1.0, 0.5
+_SHORTER, _COMPARED, _GAIN, _LEAST_PATIENCE = 2, 2, 2.0, 0.5
 # A path ends when so many margins have not raised the accuracy by this share of a standard error.
 _PATIENCE, _RISE = 3, 0.25
 
