@@ -79,7 +79,7 @@ def add_parsers(commands: Any) -> None:
     )
     _add_run_options(every)
     every.add_argument(
-        "--all", action="store_true", help="also the results beyond the paper, about 20 minutes"
+        "--all", action="store_true", help="also the results beyond the paper, about half an hour"
     )
     every.set_defaults(command=reproduce)
 
