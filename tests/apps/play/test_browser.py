@@ -179,6 +179,46 @@ def test_both_side_by_side_and_the_radius_is_dragged(open_page):
     assert fine == pytest.approx(39.2, rel=0.05)
 
 
+def test_the_two_circles_have_the_ratio_of_the_exact_radii(open_page):
+    page = open_page(device_scale_factor=2)
+    page.click("#train")
+    wait_measured(page)
+    drawn, told = {}, {}
+    for name in ("coarse", "fine"):
+        drawn[name] = circle_in_pixels(page, name)
+        facts = page.inner_text(f"#slice-facts-{name}")
+        told[name] = float(re.search(r"exact ([\d.]+)", facts).group(1))
+    assert told["fine"] > 2 * told["coarse"]
+    assert drawn["fine"] / drawn["coarse"] == pytest.approx(told["fine"] / told["coarse"], rel=0.05)
+
+
+def circle_in_pixels(page, name):
+    """Return the radius of the circle in a picture: half the extent of the pixels of its colour.
+
+    The arrow of the exact perturbation has the same colour and ends on the circle.
+    """
+    extent = page.evaluate(
+        """(name) => {
+          const canvas = document.getElementById(`slice-${name}`);
+          const { width, height } = canvas;
+          const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+          const style = getComputedStyle(document.documentElement).getPropertyValue("--third");
+          const wanted = style.match(/[0-9a-f]{2}/gi).map((byte) => parseInt(byte, 16));
+          const rows = [], columns = [];
+          for (let i = 0; i < width * height; i += 1) {
+            if (wanted.some((value, c) => Math.abs(data[4 * i + c] - value) > 24)) continue;
+            rows.push(Math.floor(i / width));
+            columns.push(i % width);
+          }
+          const long = (places) => Math.max(...places) - Math.min(...places) + 1;
+          return [long(rows), long(columns)];
+        }""",
+        name,
+    )
+    assert extent[0] == pytest.approx(extent[1], rel=0.05)  # all of it is in the picture
+    return sum(extent) / 4
+
+
 def test_a_shared_link_and_a_reload_give_the_same_state(open_page):
     page = open_page(f"?{SMALL}")
     page.click("#train")

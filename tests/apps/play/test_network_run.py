@@ -87,7 +87,11 @@ def test_radii_are_exact_and_the_same_however_they_are_computed(network):
 @pytest.mark.parametrize("network", NETWORKS)
 def test_the_plane_shows_the_point_its_attacks_and_the_border(network):
     run = trained(SMALL, network)
-    plane = run.slice(5)
+    reach = 1.2 * run.radius(5)
+    plane = run.slice(5, reach)
+    assert plane["u"][0] < -reach  # the circle of that radius is in the picture, and square
+    assert reach < min(plane["u"][1], plane["v"][1])
+    assert np.ptp(plane["u"]) == pytest.approx(np.ptp(plane["v"]), rel=1e-4)
     scores = np.array(plane["scores"])
     u, v = (np.linspace(*plane[axis], len(scores)) for axis in ("u", "v"))
     distance = np.hypot(u[None, :], v[:, None])
@@ -109,7 +113,7 @@ def test_the_plane_shows_the_point_its_attacks_and_the_border(network):
 def test_a_point_that_is_wrong_already_has_no_plane():
     blind = replace(SMALL, snr=0.1, dim=50, samples=10, steps=1)
     run = trained(blind, "coarse")
-    assert any(run.slice(point) is None for point in range(100))
+    assert any(run.slice(point, 1.0) is None for point in range(100))
 
 
 def test_where_the_index_has_no_answer_it_is_null():
@@ -140,7 +144,7 @@ def test_a_learning_rate_too_large_is_told():
 )
 def test_whatever_the_sliders_allow_can_be_drawn(extreme, network):
     run = trained(replace(SMALL, positive=None, bias_scale=None, literal=None, **extreme), network)
-    shown = [run.snapshot(), run.measure(seconds=0.1), run.slice(0)]
+    shown = [run.snapshot(), run.measure(seconds=0.1), run.slice(0, run.radius(0))]
     json.dumps(shown, allow_nan=False)
     assert np.abs(shown[0]["cosines"]).max() <= 1
     assert shown[1]["points"] > 0

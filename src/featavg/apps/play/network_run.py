@@ -110,14 +110,20 @@ class NetworkRun:
         """Compute exact radii for about `seconds`; return all that are known so far."""
         return self._radius_search().advance(seconds)
 
-    def slice(self, point: int) -> dict[str, Any] | None:
-        """Return the plane through one fresh point, its averaged attack and its exact one."""
+    def radius(self, point: int) -> float:
+        """Return the radius of one fresh point: 0 if misclassified, infinite if safe."""
+        return float(self._radius_search().of_point(point).upper[0])
+
+    def slice(self, point: int, reach: float) -> dict[str, Any] | None:
+        """Return the plane through one fresh point, its averaged attack and its exact one.
+
+        The picture holds a circle of the radius `reach` around the point.
+        """
         search = self._radius_search()
         # along the averaged direction, decoupled features fall behind at sqrt(d k) / 2
         longest = 0.7 * self.settings.predicted[1] * math.sqrt(2 * self.settings.clusters)
-        return slice_through(
-            search.net, self.test, point, search.compute(point, point + 1), longest
-        )
+        radii = search.of_point(point)
+        return slice_through(search.net, self.test, point, radii, longest=longest, reach=reach)
 
     def _radius_search(self) -> _RadiusSearch:
         """Return the search for the radii at the present position."""
@@ -159,6 +165,7 @@ class _RadiusSearch:
         self.net, self._test = net, test
         self._lower, self._upper = np.empty(0), np.empty(0)
         self._exact, self._spent = 0, 0.0
+        self._point: tuple[int, Radii] | None = None  # the last that was asked for alone
 
     @property
     def _is_complete(self) -> bool:
@@ -168,6 +175,12 @@ class _RadiusSearch:
         """Return the radii of some points."""
         x, y = self._test.x[first:end], self._test.y[first:end]
         return exact_radii(self.net, x, y, max_nodes=_MAX_NODES, certificates=False, jobs=1)
+
+    def of_point(self, point: int) -> Radii:
+        """Return the radius of one point."""
+        if self._point is None or self._point[0] != point:
+            self._point = point, self.compute(point, point + 1)
+        return self._point[1]
 
     def advance(self, seconds: float) -> dict[str, Any]:
         """Compute the radii of as many points as take about `seconds`; return all known ones."""

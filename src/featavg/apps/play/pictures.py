@@ -24,6 +24,7 @@ from featavg.training.trajectory import Trajectory
 _LINES = 300  # the most coefficients that are drawn
 _GRID = 61
 _RULER = 4001  # lengths at which the averaged direction is tried
+_VIEW = ((-1.15, 1.35), (-1.25, 1.25))  # the plane that is shown, in units of its reach
 
 
 def snapshot(moment: Trajectory, test: Sample) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def snapshot(moment: Trajectory, test: Sample) -> dict[str, Any]:
 
 
 def slice_through(
-    net: TwoLayerNet, test: Sample, point: int, radii: Radii, longest: float
+    net: TwoLayerNet, test: Sample, point: int, radii: Radii, *, longest: float, reach: float
 ) -> dict[str, Any] | None:
     r"""Return the decision in the plane of a point, its averaged attack and its exact one.
 
@@ -63,7 +64,8 @@ def slice_through(
     in the plane is the network with the weights :math:`(We_1, We_2, Wx)` at the points
     :math:`(u, v, 1)`. None if there is no such plane: the point is misclassified, no perturbation
     changes its decision, or the averaged direction is zero. `radii` is the radius of the point, and
-    the averaged direction is followed no further than `longest`.
+    the averaged direction is followed no further than `longest`. The picture holds a circle of the
+    radius `reach`: with the same reach, the pictures of two networks have one scale.
     """
     x, y = test.x[point : point + 1].astype(np.float64), test.y[point : point + 1]
     radius = float(radii.upper[0])
@@ -92,8 +94,7 @@ def slice_through(
     ahead = np.linspace(0, max(longest, 1.5 * radius), _RULER)
     turned = np.flatnonzero(relative(ahead, np.zeros(1)) < 0)
     along = float(ahead[turned[0]]) if len(turned) else math.inf
-    span = 1.25 * max(radius, along if len(turned) else 0.0)
-    u, v = np.linspace(-0.35 * span, span, _GRID), np.linspace(-0.675 * span, 0.675 * span, _GRID)
+    u, v = (np.linspace(low * reach, high * reach, _GRID) for low, high in _VIEW)
     return {
         "point": point,
         "label": int(y[0]),

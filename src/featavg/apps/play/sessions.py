@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -157,7 +158,10 @@ class SessionRegistry:
             radii = await _from_all(session.runs, "measure")
             complete = all(found["complete"] for found in radii.values())
             yield "radii", radii
-        yield "slices", await _from_all(session.runs, "slice", point)
+        radius = await _from_all(session.runs, "radius", point)
+        # one scale for all networks, because the circles are to be compared
+        reach = max((r for r in radius.values() if math.isfinite(r)), default=0.0)
+        yield "slices", await _from_all(session.runs, "slice", point, reach)
         yield "done", {"position": goal, "end": settings.end}
 
     async def _open_runs(

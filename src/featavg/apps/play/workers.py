@@ -176,6 +176,8 @@ def _answer(runs: dict[int, NetworkRun], command: str, key: int, *arguments: Any
         return run.position, run.snapshot()
     if command == "measure":
         return run.measure(seconds=_RADII_SLICE)
+    if command == "radius":
+        return run.radius(*arguments)
     if command == "slice":
         return run.slice(*arguments)
     raise ValueError(f"no such command: {command}")

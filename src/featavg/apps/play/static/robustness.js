@@ -90,7 +90,7 @@ export function drawSlice(canvas, slice, name) {
   context.beginPath();
   context.arc(x(0), y(0), slice.radius * scale, 0, 7);
   context.stroke();
-  if (slice.averaged !== null) arrow(context, [x(0), y(0)], [x(slice.averaged), y(0)], colour.ink, [6, 4], size);
+  averagedWay(context, slice, x, y, width, colour, size);
   arrow(context, [x(0), y(0)], [x(slice.tip[0]), y(slice.tip[1])], colour.third, [], size);
   context.fillStyle = colour[name];
   context.beginPath();
@@ -99,6 +99,21 @@ export function drawSlice(canvas, slice, name) {
   context.fillStyle = colour.quiet;
   label(context, "kept", slice.scores, (score) => score > 0, ["left top", "left bottom", "right top"], width, height);
   label(context, "turned", slice.scores, (score) => score < 0, ["right bottom", "right top", "left top"], width, height);
+}
+
+/** Draw the way along the averaged direction, up to where it turns the point or to the edge. */
+function averagedWay(context, slice, x, y, width, colour, size) {
+  const isInside = slice.averaged !== null && x(slice.averaged) <= width;
+  const end = isInside ? x(slice.averaged) : width - 3;
+  arrow(context, [x(0), y(0)], [end, y(0)], colour.ink, [6, 4], size);
+  if (isInside) return;
+  context.fillStyle = colour.ink;
+  context.textAlign = "right";
+  context.textBaseline = "top";
+  context.strokeStyle = colour.own; // so that the circle does not cross the words
+  context.lineWidth = 5;
+  const words = slice.averaged === null ? "never" : `at ${number(slice.averaged, 3)}`;
+  for (const paint of ["strokeText", "fillText"]) context[paint](words, width - 4, y(0) + 0.55 * size);
 }
 
 /** Write a word into the first corner in which it is true of all points under the word. */
