@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from featavg import __version__
+from featavg.apps.play.description import about, described
 from featavg.apps.play.guard import Guard
 from featavg.apps.play.presets import presets
 from featavg.apps.play.sessions import SessionRegistry
-from featavg.apps.play.settings import KNOBS, NETWORKS, TEST_POINTS, WHOLE, Settings
+from featavg.apps.play.settings import TEST_POINTS, Settings
 from featavg.apps.play.workers import Pool
 from featavg.errors import InputError
 
@@ -78,27 +78,7 @@ def _file(content: bytes, kind: str) -> Any:
 
 async def _about(_: Request) -> Response:
     """Return the sliders and the presets."""
-    menu = [
-        {"group": p.group, "name": p.name, "query": p.settings.to_query(), "note": p.note}
-        for p in presets()
-    ]
-    knobs = {name: vars(knob) | {"whole": name in WHOLE} for name, knob in KNOBS.items()}
-    return JSONResponse(
-        {"version": __version__, "knobs": knobs, "presets": menu, "points": TEST_POINTS}
-    )
-
-
-def _described(settings: Settings) -> dict[str, Any]:
-    """Return all settings, and what the page derives from them."""
-    return {
-        "values": settings.values,
-        "query": settings.to_query(),
-        "end": settings.end,
-        "signs": settings.law.signs.tolist(),
-        "networks": settings.networks,
-        "predicted": dict(zip(NETWORKS, map(float, settings.predicted), strict=True)),
-        "formulas": dict(zip(NETWORKS, settings.formulas, strict=True)),
-    }
+    return JSONResponse(about(presets()))
 
 
 def _query(request: Request) -> dict[str, str]:
@@ -108,7 +88,7 @@ def _query(request: Request) -> dict[str, str]:
 
 async def _check(request: Request) -> Response:
     """Return the settings of a query, or why they are refused."""
-    return JSONResponse(_described(Settings.from_query(_query(request))))
+    return JSONResponse(described(Settings.from_query(_query(request))))
 
 
 async def _run(request: Request) -> Response:
