@@ -27,7 +27,7 @@ def trained(settings, network):
 def test_it_is_the_engine_of_the_package(network):
     start = NetworkRun(SMALL, network)
     literal = fa.descend(
-        start.initial_net, start.train, learning_rate=SMALL.learning_rate, steps=60, record=2
+        start.learner.net, start.train, learning_rate=SMALL.learning_rate, steps=60, record=2
     )
     run = trained(SMALL, network)
     seen = run.snapshot()
@@ -48,7 +48,7 @@ def test_it_is_the_engine_of_the_package(network):
 def test_fast_forward_behind_literal_steps_follows_gradient_descent(network):
     settings = replace(SMALL, steps=600, literal=30, learning_rate=2e-4)
     start = NetworkRun(settings, network)
-    literal = fa.descend(start.initial_net, start.train, learning_rate=2e-4, steps=600, record=2)
+    literal = fa.descend(start.learner.net, start.train, learning_rate=2e-4, steps=600, record=2)
     seen = trained(settings, network).snapshot()
     assert seen["steps"] == pytest.approx(600)
     own = np.array(seen["own"], dtype=bool)
@@ -68,7 +68,7 @@ def test_in_pieces_it_is_the_same_training():
 
 def test_networks_are_the_same_with_and_without_each_other():
     both, alone = NetworkRun(SMALL, "fine"), NetworkRun(replace(SMALL, labels="fine"), "fine")
-    np.testing.assert_array_equal(both.initial_net.weights, alone.initial_net.weights)
+    np.testing.assert_array_equal(both.learner.net.weights, alone.learner.net.weights)
     np.testing.assert_array_equal(both.test.x, alone.test.x)
 
 
@@ -78,7 +78,7 @@ def test_radii_are_exact_and_the_same_however_they_are_computed(network):
     while not (found := run.measure(seconds=0.0))["complete"]:
         pass
     start = NetworkRun(SMALL, network)
-    net = fa.descend(start.initial_net, start.train, learning_rate=2e-3, steps=60).net
+    net = fa.descend(start.learner.net, start.train, learning_rate=2e-3, steps=60).net
     exact = fa.exact_radii(net, start.test.x, start.test.y)
     assert found["exact"] == found["points"] == 100
     np.testing.assert_allclose(found["upper"], np.sort(exact.upper), rtol=1e-4)
@@ -100,7 +100,7 @@ def test_the_plane_shows_the_point_its_attacks_and_the_border(network):
     assert np.hypot(*plane["tip"]) == pytest.approx(plane["radius"], rel=1e-4)
     assert plane["averaged"] >= plane["radius"] * (1 - 1e-4)
     start = NetworkRun(SMALL, network)
-    net = fa.descend(start.initial_net, start.train, learning_rate=2e-3, steps=60).net
+    net = fa.descend(start.learner.net, start.train, learning_rate=2e-3, steps=60).net
     x, y = start.test.x[5:6], start.test.y[5:6]
     direction = fa.averaged_direction(start.test)
     attacks = [
@@ -124,7 +124,7 @@ def test_where_the_index_has_no_answer_it_is_null():
 
 def test_a_learning_rate_too_large_is_told():
     run = NetworkRun(SMALL, "coarse")
-    run._state.Z[:] = np.inf  # as if a step had been far too long
+    run.learner.state.Z[:] = np.inf  # as if a step had been far too long
     with pytest.raises(fa.InputError, match="learning_rate is too large"):
         run.advance(60, seconds=600)
 
@@ -162,7 +162,7 @@ def test_a_training_that_is_dropped_is_freed_at_once():
     run = NetworkRun(SMALL, "coarse")
     run.advance(5, seconds=600)
     run.measure(seconds=1)
-    points, state = weakref.ref(run.train), weakref.ref(run._state)
+    points, state = weakref.ref(run.train), weakref.ref(run.learner.state)
     gc.disable()
     try:
         del run

@@ -38,6 +38,24 @@ SMALL = Settings(clusters=4, dim=900, samples=120, width=3, learning_rate=2e-3, 
         ({"width": "9" * 5000}, "width must be a number; got '99999"),
         ({"labels": "all"}, "labels must be one of 'both', 'coarse', 'fine'; got 'all'."),
         ({"colour": "red"}, "the playground has no setting 'colour'."),
+        ({"optimiser": "newton"}, "optimiser must be one of 'gd', 'sgd', 'momentum',"),
+        ({"loss": "radius"}, "loss must be one of 'entropy', 'smoothed', 'square',"),
+        ({"objective": "fame"}, "objective must be one of 'loss', 'radius'; got 'fame'."),
+        ({"fine_share": "1.5"}, "fine_share must be from 0 to 1; got 1.5."),
+        ({"adversarial": "-1"}, "adversarial must be from 0 to 1.2; got -1."),
+        ({"grouping": "1,4|2"}, "groups of all 5 positive and all 5 negative clusters"),
+        ({"grouping": "1+4|5"}, "such as '1,4|2,3'; got '1+4|5'."),
+        ({"grouping": "1,4|2,3", "clusters": "4"}, "groups of all 2 positive and all 2 negative"),
+        ({"optimiser": "adam", "dim": "1e12"}, "take fewer dimensions or samples."),
+        ({"optimiser": "adam", "steps": "5000"}, "and all else takes at most 2000 single steps"),
+        ({"loss": "hinge", "steps": "1e9"}, "only gradient descent on the cross-entropy or the"),
+        ({"adversarial": "0.5", "literal": "3"}, "can be fast-forwarded"),
+        ({"objective": "radius", "steps": "2001"}, "can be fast-forwarded"),
+        ({"objective": "radius", "optimiser": "adam"}, "so optimiser must be 'gd'; got 'adam'."),
+        ({"objective": "radius", "grouping": "5|5"}, "so grouping must be ''; got '5|5'."),
+        ({"objective": "radius", "adversarial": "0.5"}, "so adversarial must be 0.0; got 0.5."),
+        ({"loss": "square", "fine_share": "0.5"}, "other losses have no value for a side"),
+        ({"adversarial": "0.5", "samples": "3000"}, "and the playground allows 200 MB"),
         ({"literal": "-1"}, "literal must be a whole number of at least 0; got -1."),
     ],
 )
@@ -57,6 +75,9 @@ def test_what_cannot_be_is_refused_in_one_sentence(query, sentence):
         Settings(steps=1e20, literal=17),
         Settings(steps=2500, literal=2000),
         Settings(cosine=-0.05, snr=0.3),
+        Settings(optimiser="adam", loss="square", adversarial=0.5),
+        Settings(grouping="1, 4 | 2,3", fine_share=0.25),
+        Settings(objective="radius"),
     ],
 )
 def test_an_address_gives_the_same_settings_back(settings):
@@ -89,8 +110,9 @@ def test_every_slider_names_itself_and_its_default_is_in_range():
 def test_sliders_change_the_setting_of_the_experiments():
     assert isinstance(SMALL, SyntheticSetting)
     own = set(KNOBS) - {field.name for field in fields(SyntheticSetting)}
-    assert own == {"snr", "seed"}
-    assert set(KNOBS) - WHOLE == {"learning_rate", "weight_scale", "bias_scale", "snr", "cosine"}
+    assert own == {"snr", "seed", "fine_share", "adversarial"}
+    fractions = {"learning_rate", "weight_scale", "bias_scale", "snr", "cosine"}
+    assert set(KNOBS) - WHOLE == fractions | {"fine_share", "adversarial"}
     assert Settings(snr=4.0).law == SyntheticSetting(noise=0.25, positive=5).law
 
 

@@ -4,40 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from featavg.apps.play.pictures import slice_through, snapshot
+from featavg.apps.play.learners import Trained, new_learner
+from featavg.apps.play.pictures import slice_through
 from featavg.apps.play.settings import Settings
-from featavg.arrays import FloatArray
 from featavg.data.law import Sample
 from featavg.drawing.views import rounded
 from featavg.errors import InputError
-from featavg.networks.base import TwoLayerNet
-from featavg.robustness import Radii, exact_radii
-from featavg.training.descent import cheaper_method, descent_steps
-from featavg.training.fast_forward import fast_forward_steps
-from featavg.training.rule import GradientDescent
-from featavg.training.state import TrainingState, new_state
-from featavg.training.trajectory import Recorder, Trajectory
+from featavg.robustness import Radii
 
-_TOLERANCE = 0.05  # of the fast-forward: λ is then within about a percent
-_MAX_NODES = 4000
 _COMPUTING = 60.0  # seconds that one training may compute
 _MEASURING = 6.0  # seconds that radii may take
-
-
-@dataclass(frozen=True, eq=False)
-class _Reached:
-    """Where a training is after a step."""
-
-    position: int
-    is_between: bool
-    log_time: float
-    outputs: FloatArray
 
 
 class NetworkRun:
@@ -46,7 +26,8 @@ class NetworkRun:
     Paper: equation (1). The steps are those of `featavg.descend` and `featavg.fast_forward`: the
     literal ones first, one position each, then one position for each goal of the fast-forward.
     Both networks are drawn although one is trained, so that each is the same with and without the
-    other.
+    other. Beyond the paper the second network may be affine pieces that are trained on their
+    radius.
 
     Examples
     --------
@@ -61,14 +42,10 @@ class NetworkRun:
     def __init__(self, settings: Settings, network: str) -> None:
         drawn = settings.draw_networks(settings.seed, fewest_coordinates=True, dtype=settings.dtype)
         self.settings, self.train, self.test = settings, drawn.train, drawn.test
-        # the argmax readout, because its radii are exact
-        is_coarse = network == "coarse"
-        self.initial_net = drawn.coarse if is_coarse else drawn.fine.with_readout("argmax")
-        method = cheaper_method(self.initial_net, self.train, settings.expected_steps)
-        with np.errstate(over="ignore", invalid="ignore"):  # reported by the first step
-            self._state = new_state(method, self.initial_net, self.train)
+        self.learner = new_learner(settings, network, drawn)
+        self._has_groups = network == "fine" and bool(settings.grouping)
         self._computed = 0.0
-        self._steps = _all_steps(settings, self._state)
+        self._steps = self.learner.steps()
         self._now = next(self._steps)
         self._radii: tuple[tuple[int, float], _RadiusSearch] | None = None
 
@@ -95,16 +72,9 @@ class NetworkRun:
                 "is what the playground allows; take fewer samples or steps."
             )
 
-    def _trajectory(self) -> Trajectory:
-        """Return a trajectory of the present position alone."""
-        net, rate = self.initial_net, self.settings.learning_rate
-        recorder = Recorder(net, self.train, rate, net.default_loss, GradientDescent())
-        recorder.add(self._now.log_time, self._now.outputs, self._state)
-        return recorder.finish("playground")
-
     def snapshot(self) -> dict[str, Any]:
         """Return what the page shows of the present position, without the radii."""
-        return snapshot(self._trajectory(), self.test)
+        return self.learner.snapshot(self._now, self.test)
 
     def measure(self, *, seconds: float) -> dict[str, Any]:
         """Compute exact radii for about `seconds`; return all that are known so far."""
@@ -123,46 +93,23 @@ class NetworkRun:
         # along the averaged direction, decoupled features fall behind at sqrt(d k) / 2
         longest = 0.7 * self.settings.predicted[1] * math.sqrt(2 * self.settings.clusters)
         radii = search.of_point(point)
-        return slice_through(search.net, self.test, point, radii, longest=longest, reach=reach)
+        in_plane = search.trained.in_plane
+        return slice_through(in_plane, self.test, point, radii, longest=longest, reach=reach)
 
     def _radius_search(self) -> _RadiusSearch:
         """Return the search for the radii at the present position."""
         now = (self.position, self._now.log_time)
         if self._radii is None or self._radii[0] != now:
-            self._radii = (now, _RadiusSearch(self._trajectory().net, self.test))
+            trained = self.learner.trained(self._now)
+            self._radii = (now, _RadiusSearch(trained, self.test, self._has_groups))
         return self._radii[1]
-
-
-def _all_steps(settings: Settings, state: TrainingState) -> Iterator[_Reached]:
-    """Yield after every step, short or long, where the training is.
-
-    It knows nothing of the `NetworkRun`: a generator that did would keep it in memory until the
-    cyclic garbage collector runs, long after the page is closed.
-    """
-    rate, literal = settings.learning_rate, settings.literal
-    log_time = -math.inf
-    for step, outputs in enumerate(descent_steps(state, learning_rate=rate, steps=literal)):
-        log_time = math.log(rate) + math.log(step) if step else -math.inf
-        yield _Reached(step, False, log_time, outputs)
-    goals = np.log([rate]) + np.log(np.array(settings.goals))
-    leaps = fast_forward_steps(
-        state,
-        learning_rate=rate,
-        goals=np.concatenate([[log_time], goals]),
-        tolerance=_TOLERANCE,
-    )
-    position = literal
-    for log_time, outputs in leaps:
-        reached = literal + int((log_time >= goals).sum())
-        yield _Reached(reached, reached == position, log_time, outputs)
-        position = reached
 
 
 class _RadiusSearch:
     """The exact radii of the fresh points, computed in portions."""
 
-    def __init__(self, net: TwoLayerNet, test: Sample) -> None:
-        self.net, self._test = net, test
+    def __init__(self, trained: Trained, test: Sample, has_groups: bool) -> None:
+        self.trained, self._test, self._has_groups = trained, test, has_groups
         self._lower, self._upper = np.empty(0), np.empty(0)
         self._exact, self._spent = 0, 0.0
         self._point: tuple[int, Radii] | None = None  # the last that was asked for alone
@@ -173,8 +120,7 @@ class _RadiusSearch:
 
     def compute(self, first: int, end: int) -> Radii:
         """Return the radii of some points."""
-        x, y = self._test.x[first:end], self._test.y[first:end]
-        return exact_radii(self.net, x, y, max_nodes=_MAX_NODES, certificates=False, jobs=1)
+        return self.trained.radii(self._test.x[first:end], self._test.y[first:end])
 
     def of_point(self, point: int) -> Radii:
         """Return the radius of one point."""
@@ -187,7 +133,7 @@ class _RadiusSearch:
         if not self._is_complete:
             done, start = len(self._upper), time.monotonic()
             # the first portion measures how long a point takes: few points if many neurons
-            first = int(np.clip(10_000 // len(self.net.weights) ** 2, 8, len(self._test)))
+            first = int(np.clip(10_000 // self.trained.size**2, 8, len(self._test)))
             more = max(4, int(seconds * done / self._spent)) if done else first
             found = self.compute(done, done + more)
             self._lower = np.append(self._lower, found.lower)
@@ -201,4 +147,13 @@ class _RadiusSearch:
             "points": len(self._upper),
             "median": rounded(np.median(self._upper), 5),
             "complete": self._is_complete,
+            **({"groups": self._groups()} if self._has_groups else {}),
         }
+
+    def _groups(self) -> list[list[float] | None]:
+        """Return a tenth, the median and nine tenths of the radii of each label's points."""
+        labels = self._test.labels[: len(self._upper)]
+        return [
+            rounded(np.quantile(own, (0.1, 0.5, 0.9)), 5) if len(own) else None
+            for own in (self._upper[labels == g] for g in range(len(self._test.label_signs)))
+        ]

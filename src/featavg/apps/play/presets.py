@@ -65,8 +65,42 @@ def presets() -> list[Preset]:
             Settings(learning_rate=1.0),
             "Steps too long for averaging: neurons die or specialise.",
         ),
+        *_worlds(),
         *(preset for e in ablations.EXPERIMENTS for preset in _figure(e.id, e.parameters)),
     ]
+
+
+def _worlds() -> list[Preset]:
+    """Return a preset for each world beyond the paper."""
+    worlds = {
+        "Adam": (
+            Settings(optimiser="adam"),
+            "Adam averages as well, and both networks are less robust than by gradient descent.",
+        ),
+        "The square loss": (
+            Settings(loss="square"),
+            "Another loss, the same picture: 2-class labels are averaged.",
+        ),
+        "A few fine labels": (
+            Settings(fine_share=0.02, steps=1000),
+            "Two fine labels a cluster, sides for the rest: nearly the radius of all fine labels.",
+        ),
+        "Labels in between: the granularity law": (
+            Settings(
+                grouping="1,4|2,3", dim=12288, learning_rate=2.5e-4, weight_scale=2.5e-6, steps=300
+            ),
+            "Fewer clusters to a label, a larger radius: √(d/(q + q′)), q′ the largest opposing.",
+        ),
+        "Adversarial training": (
+            Settings(adversarial=0.9, fine_share=0, samples=300, learning_rate=0.005, steps=300),
+            "2-class labels and attacks: outputs that compete decouple, outputs that add average.",
+        ),
+        "Training on the radius": (
+            Settings(objective="radius"),
+            "The same labels, another objective: pieces start averaged, and decouple.",
+        ),
+    }
+    return [Preset("Beyond the paper", name, *world) for name, world in worlds.items()]
 
 
 def _settings_of(parameters: object, **more: float) -> Settings:

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
+from urllib.parse import quote
 
 import numpy as np
 
 from featavg import checks
+from featavg.apps.play.worlds import CHOICES, WorldSetting
 from featavg.arrays import IntArray
 from featavg.errors import InputError
 from featavg.lab.parameters import parameter, plain_types
-from featavg.lab.setting import SyntheticSetting
 from featavg.training.trajectory import recorded_steps
 
 NETWORKS = ("coarse", "fine")
@@ -44,6 +45,7 @@ class Knob:
     help: str
     log: bool = False
     extra: bool = False  # among those that are hidden at first
+    world: bool = False  # among those that lead beyond the paper
 
 
 KNOBS = {
@@ -60,12 +62,28 @@ KNOBS = {
     "fine_width": Knob("neurons per class", "h", 1, 4, "With fine labels.", extra=True),
     "bias_scale": Knob("initial biases", "σ_b", 1e-15, 1, "As σ_w unless set.", True, extra=True),
     "seed": Knob("seed", "s", 0, 10**6, "Another seed, another draw.", extra=True),
+    "fine_share": Knob(
+        "share of fine labels",
+        "p",
+        0,
+        1,
+        "Of the second network: other points are labelled with their side alone.",
+        world=True,
+    ),
+    "adversarial": Knob(
+        "adversarial training",
+        "ε",
+        0,
+        1.2,
+        "Radius of the attacks that both networks are trained on, in units of √(d/2); 0: none.",
+        world=True,
+    ),
 }
 """The sliders by the setting they change, in the order of the page."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(SyntheticSetting):
+class Settings(WorldSetting):
     """A synthetic setting within the ranges of the sliders, and the choices that the page adds.
 
     Paper: the symbols of Sections 3 and 6.1; the defaults are the setting of Figure 2. The same
@@ -130,7 +148,7 @@ class Settings(SyntheticSetting):
         for name, text in query.items():
             if name not in _NAMES:
                 raise InputError(f"the playground has no setting {name[:40]!r}.")
-            given[name] = text if name == "labels" else _parsed(name, text)
+            given[name] = text if name in _TEXTS else _parsed(name, text)
         return cls(**given)
 
     def to_query(self) -> str:
@@ -193,11 +211,18 @@ class Settings(SyntheticSetting):
         return round(len(self.networks) * (1.1 * self.bytes + 2e6))
 
     def _check_costs(self) -> None:
+        if self.goals and not self.can_leap:
+            raise InputError(
+                "only gradient descent on the cross-entropy or the exponential loss can be "
+                f"fast-forwarded, and all else takes at most {LITERAL_STEPS} single steps; got "
+                f"steps={self.steps:g} with literal={self.literal}."
+            )
         if self.bytes > _MEMORY:
+            fewer = "dimensions or samples" if self.needs_frame else "samples"
             raise InputError(
                 f"{self.samples:,} points in {self.dim:.4g} dimensions would need "
                 f"{self.bytes / 1e6:,.0f} MB for each network, and the playground allows "
-                f"{_MEMORY / 1e6:.0f} MB; take fewer samples."
+                f"{_MEMORY / 1e6:.0f} MB; take fewer {fewer}."
             )
         seconds = self.step_cost * self.expected_steps / _MULTIPLICATIONS
         if seconds > _SECONDS:
@@ -207,7 +232,8 @@ class Settings(SyntheticSetting):
             )
 
 
-_NAMES = ("labels", *KNOBS, "literal")
+_TEXTS = ("labels", *CHOICES, "grouping")
+_NAMES = (*_TEXTS, *KNOBS, "literal")
 _TYPES = plain_types(Settings)
 WHOLE = frozenset(name for name in KNOBS if _TYPES[name][0] is int)
 """The sliders of whole numbers."""
@@ -240,7 +266,7 @@ def _parsed(name: str, text: str) -> float | int:
 def _text(value: float | str) -> str:
     """Return a value as the address holds it: whole numbers without a point, large ones short."""
     if isinstance(value, str):
-        return value
+        return quote(value, safe=",")
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return str(float(value)).replace("e+", "e")  # in an address, + is a space
