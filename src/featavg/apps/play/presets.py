@@ -92,7 +92,7 @@ def _worlds() -> list[Preset]:
             "Fewer clusters to a label, a larger radius: √(d/(q + q′)), q′ the largest opposing.",
         ),
         "Adversarial training": (
-            Settings(adversarial=0.9, fine_share=0, samples=300, learning_rate=0.005, steps=300),
+            Settings(adversarial=0.7, fine_share=0, samples=300, learning_rate=0.005, steps=300),
             "2-class labels and attacks: outputs that compete decouple, outputs that add average.",
         ),
         "Training on the radius": (
