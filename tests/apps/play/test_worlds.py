@@ -80,7 +80,7 @@ def test_a_world_is_what_the_package_trains(world, network):
         radii.upper,
         rtol=1e-6,
     )
-    json.dumps([seen, run.measure(seconds=0.0), run.slice(0)], allow_nan=False)
+    json.dumps([seen, run.measure(seconds=0.0), run.slice(0, 1.0)], allow_nan=False)
 
 
 def test_every_world_differs_from_the_paper():
@@ -170,7 +170,8 @@ def test_cosines_of_pieces_are_those_of_averages_and_then_of_single_centres():
 
 
 def test_the_plane_of_pieces_shows_the_point_and_its_attacks():
-    plane = trained(replace(SMALL, objective="radius")).slice(5)
+    run = trained(replace(SMALL, objective="radius"))
+    plane = run.slice(5, run.radius(5))
     scores = np.array(plane["scores"])
     u, v = (np.linspace(*plane[axis], len(scores)) for axis in ("u", "v"))
     distance = np.hypot(u[None, :], v[:, None])
