@@ -197,3 +197,11 @@ def test_the_memory_that_is_promised_is_enough(world):
     finally:
         tracemalloc.stop()
     assert peak <= settings.total_bytes
+
+
+def test_without_fine_labels_all_centres_of_the_side_are_own():
+    own = {share: NetworkRun(replace(SMALL, fine_share=share), "fine") for share in (0.0, 0.1)}
+    side = [[1, 1, 0, 0]] * 2 + [[0, 0, 1, 1]] * 2
+    assert own[0.0].snapshot()["own"] == side
+    assert own[0.1].snapshot()["own"] == np.eye(4, dtype=int).tolist()
+    assert NetworkRun(SMALL, "coarse").snapshot()["own"] == [side[0]] * 3 + [side[2]] * 3

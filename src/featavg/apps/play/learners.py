@@ -169,7 +169,8 @@ class NetworkLearner(Learner):
 
     def snapshot(self, now: Reached, test: Sample) -> dict[str, Any]:
         """Return what the page shows of the present position, without the radii."""
-        return snapshot(self._trajectory(now), test)
+        # without fine labels no output belongs to a cluster
+        return snapshot(self._trajectory(now), test, by_side=self.settings.fine_share == 0)
 
     def trained(self, now: Reached) -> Trained:
         """Return the network at the present position."""

@@ -31,16 +31,19 @@ _RULER = 4001  # lengths at which the averaged direction is tried
 _VIEW = ((-1.15, 1.35), (-1.25, 1.25))  # the plane that is shown, in units of its reach
 
 
-def snapshot(moment: Trajectory, test: Sample) -> dict[str, Any]:
+def snapshot(moment: Trajectory, test: Sample, *, by_side: bool) -> dict[str, Any]:
     r"""Return the state of a network at the last recorded time.
 
     Paper: the cosines of Figure 2, the coefficients :math:`\lambda` of Lemma 5.1, the margins
-    :math:`y f(x)` of the training points.
+    :math:`y f(x)` of the training points. The own centres of a neuron are those of its class or,
+    with `by_side`, of its side.
     """
     net, sample = moment.net, moment.sample
     margins = moment.margins[-1]
     coefficients = moment.feature_coefficients_at(-1)
     shown = _some_rows(coefficients)
+    sides = net.neuron_signs[:, None] == sample.law.signs[None, :]
+    own = sides if by_side else net.own_clusters(sample)
     return {
         "steps": float(moment.steps[-1]),
         "log_time": rounded(moment.log_times[-1], 6),
@@ -48,7 +51,7 @@ def snapshot(moment: Trajectory, test: Sample) -> dict[str, Any]:
         "index": rounded(averaging_index(net, sample), 4),
         "neuron_index": rounded(averaging_index_per_neuron(net, sample), 3),
         "lambda": [rounded(row, 4) for row in coefficients[shown]],
-        "own": net.own_clusters(sample)[shown].astype(int).tolist(),
+        "own": own[shown].astype(int).tolist(),
         "margins": rounded(np.quantile(margins, (0, 0.5, 1)), 4),
         "log_loss": rounded(moment.log_loss[-1], 4),
         "accuracy": clean_accuracy(net, test.x, test.y),

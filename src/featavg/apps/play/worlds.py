@@ -62,8 +62,8 @@ LOSSES: Mapping[str, tuple[str, tuple[Loss, Loss]]] = {
 """The losses of one output and of many."""
 
 OBJECTIVES: Mapping[str, str] = {
-    "loss": "a loss of its outputs",
-    "radius": "its certified radius, with 2-class labels",
+    "loss": "the loss",
+    "radius": "its certified radius",
 }
 """What the second network is trained on."""
 
@@ -85,8 +85,8 @@ CHOICES = {
     "objective": Choice(
         "second network is trained on",
         OBJECTIVES,
-        "On the radius: k affine pieces for each class, by gradient descent from averaged features "
-        "with steps of their own length.",
+        "On the radius: 2-class labels and k affine pieces for each class, by gradient descent from "
+        "averaged features with steps of its own length.",
     ),
 }
 """The menus by the setting they change."""
@@ -208,22 +208,18 @@ class WorldSetting(SyntheticSetting):
     @property
     def titles(self) -> tuple[str, str]:
         """Short names of both networks."""
-        return "2-class", "on the radius" if self.on_radius else f"{self._labels}-class"
+        return "2-class", "radius-trained" if self.on_radius else f"{self._labels}-class"
 
     @property
     def headings(self) -> tuple[str, str]:
         """What both networks are told."""
         if self.on_radius:
-            return "2-class labels", "2-class labels, trained on the radius"
-        if self.grouping:
-            second = f"{self._labels} labels for groups of {self.grouping} clusters"
-        elif self.fine_share == 0:
-            second = f"{self.clusters} outputs, 2-class labels"
-        else:
-            second = f"{self.clusters}-class labels"
-        if 0 < self.fine_share < 1:
-            second += f" for {100 * self.fine_share:.3g} % of the points"
-        return "2-class labels", second
+            return "2-class labels", "2-class labels, on the radius"
+        groups = f" {self.grouping}" if self.grouping else ""
+        if self.fine_share == 0:
+            return "2-class labels", f"2-class labels, {self._labels} outputs{groups}"
+        share = "" if self.fine_share == 1 else f", {100 * self.fine_share:.3g} % of them"
+        return "2-class labels", f"{self._labels}-class labels{groups}{share}"
 
     @property
     def columns(self) -> tuple[str, str]:

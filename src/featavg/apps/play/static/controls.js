@@ -1,6 +1,8 @@
 // The sliders: each with a field for typing, logarithmic where the range is wide.
 
 import { number } from "./format.js";
+import { state } from "./state.js";
+import { addWorlds, refuseWorld, showWorlds } from "./worlds.js";
 
 const PARTS = 1000;
 
@@ -30,8 +32,9 @@ export class Controls {
     this.knobs = knobs;
     this.rows = {};
     for (const [name, knob] of Object.entries(knobs)) {
-      document.getElementById(knob.extra ? "extra" : "knobs").append(this.#row(name, knob, onChange));
+      document.getElementById(knob.world ? "worlds" : knob.extra ? "extra" : "knobs").append(this.#row(name, knob, onChange));
     }
+    addWorlds(state.about, onChange);
     this.#tie();
   }
 
@@ -82,12 +85,14 @@ export class Controls {
       if (document.activeElement !== field || field.getAttribute("aria-invalid") !== "true") field.value = number(value, 4);
       field.removeAttribute("aria-invalid");
     }
+    showWorlds(values);
     for (const radio of document.getElementsByName("labels")) radio.checked = radio.value === values.labels;
   }
 
   /** Keep a refused number so that it can be corrected; reset a refused choice. */
   refuse(name, value, current) {
     const row = this.rows[name];
+    if (refuseWorld(name, value)) return;
     if (!row) { this.show(current); return; }
     row.field.value = typeof value === "number" ? number(value, 4) : value;
     row.field.setAttribute("aria-invalid", "true");

@@ -34,7 +34,8 @@ function overTime(canvas, all, networks, shown, horizon, { label, initial, value
   line(plane.context, [[x, plane.plot.top], [x, plane.plot.bottom]], { colour: plane.colour.quiet, width: 1.5, dash: [2, 3] });
 }
 
-export function drawCoefficients(canvas, all, networks, shown, horizon) {
+/** Draw the coefficients, and lines that grow like log-time through those of the `guided` networks. */
+export function drawCoefficients(canvas, all, networks, shown, horizon, guided) {
   const paint = (frames, { context, colour, x, y }, times) => {
     const last = frames[frames.length - 1];
     for (const name of networks) {
@@ -46,8 +47,8 @@ export function drawCoefficients(canvas, all, networks, shown, horizon) {
       }));
     }
     const ends = [frames[0], last].map((f) => f[networks[0]].log_time);
-    line(context, ends.map((t) => [x(t / LN10), y(t)]), { colour: colour.ink, width: 2 });
-    for (const name of networks) {
+    if (guided.length) line(context, ends.map((t) => [x(t / LN10), y(t)]), { colour: colour.ink, width: 2 });
+    for (const name of guided) {
       const values = last[name].lambda.flatMap((row, r) => row.filter((_, j) => last[name].own[r][j]));
       const mean = values.reduce((a, b) => a + b, 0) / values.length;
       line(context, ends.map((t) => [x(t / LN10), y(mean + t - ends[1])]), { colour: colour.ink, width: 1.8, dash: [7, 5] });

@@ -91,7 +91,8 @@ export function axes(canvas, x, y) {
   return { context, plot, x: scaleX, y: scaleY, colour, size, width, height };
 }
 
-function ticks(axis, wanted) {
+/** The ticks of an axis {low, high, log, format}: values and texts, at most about so many. */
+export function ticks(axis, wanted) {
   const found = [];
   if (axis.log) {
     const step = Math.max(1, Math.ceil((axis.high - axis.low) / wanted));

@@ -17,7 +17,7 @@ function viridis(value) {
 }
 
 /** Draw the matrix, clusters by neurons; returns where its cells are, for hovering. */
-export function drawHeatMap(canvas, view, signs, network, classes) {
+export function drawHeatMap(canvas, view, signs, bySide, name) {
   if (!view) { placeholder(canvas, "press Train"); return null; }
   const { context, width, height } = surface(canvas);
   const colour = colours();
@@ -54,15 +54,14 @@ export function drawHeatMap(canvas, view, signs, network, classes) {
   }
   context.textAlign = "center";
   context.textBaseline = "top";
-  if (network === "coarse") {
-    const [plus, minus] = columns * cellX > 20 * size ? ["positive neurons", "negative neurons"] : ["+ neurons", "− neurons"];
+  if (bySide) {
+    const [plus, minus] = (columns * cellX > 20 * size ? ["positive", "negative"] : ["+", "−"]).map((side) => `${side} ${name}`);
     context.fillText(plus, left + (columns * cellX) / 4, 0);
     context.fillText(minus, left + (3 * columns * cellX) / 4, 0);
     context.fillStyle = colour.card;
     context.fillRect(left + (columns / 2) * cellX - 1.5, top, 2.5, height - top);
   } else {
-    const label = columns === classes ? "neurons, one for each class" : `neurons, ${columns / classes} for each class`;
-    context.fillText(label, left + (columns * cellX) / 2, 0);
+    context.fillText(name, left + (columns * cellX) / 2, 0);
   }
   drawBar(context, colour, width - bar + 0.9 * size, top, height - top, size);
   return { left, top, cellX, cellY, rows, columns };

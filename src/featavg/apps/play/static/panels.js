@@ -5,6 +5,7 @@ import { fixed, number, percent } from "./format.js";
 import { describeCell, drawHeatMap } from "./heatmap.js";
 import { accuracyAt, drawRobustness, drawSlice, largestRadius } from "./robustness.js";
 import { $, NETWORKS, isTraining, networks, position, state, title, visible } from "./state.js";
+import { drawLaw } from "./worlds.js";
 
 const ALL = ["heat", "curves", "robust", "slices"];
 const CURVES_EVERY = 150; // milliseconds while training; the heat maps are drawn each time
@@ -25,6 +26,9 @@ export function draw(...pictures) {
   });
 }
 
+/** The networks whose coefficients grow like log-time, as the theorems say of gradient descent. */
+const guided = () => (state.described.can_forward ? networks() : []);
+
 export function layout() {
   const shown = networks();
   for (const name of NETWORKS) {
@@ -33,7 +37,7 @@ export function layout() {
     }
   }
   $("panels").classList.toggle("single", shown.length === 1);
-  $("classes").textContent = state.described.values.clusters;
+  for (const name of NETWORKS) $(`heading-${name}`).textContent = state.described.headings[name];
   $("fine-name").textContent = title("fine");
   const keys = (kinds) => kinds.map(([kind, text]) => {
     const key = document.createElement("span");
@@ -41,9 +45,10 @@ export function layout() {
     key.textContent = text;
     return key;
   });
+  const { steps, learning_rate: rate } = state.described.values;
   $("lambda-legend").replaceChildren(...keys([
-    ...shown.map((n) => [n, `${title(n)}, own`]), ["dotted", "other centres"], ["dashed", "log ηt + const"],
-    ...(state.described.values.steps * state.described.values.learning_rate > 1 ? [["", "log ηt"]] : []),
+    ...shown.map((n) => [n, `${title(n)}, own`]), ["dotted", "other centres"],
+    ...(guided().length ? [["dashed", "log ηt + const"]] : []), ...(guided().length && steps * rate > 1 ? [["", "log ηt"]] : []),
   ]));
   $("margins-legend").replaceChildren(...keys([
     ...shown.map((n) => [n, `${title(n)}, median`]), ["dashed", "smallest"], ["band", "all"],
@@ -60,12 +65,12 @@ function drawNow(pictures) {
 }
 
 function drawHeat(name, seen) {
-  const { values, signs } = state.described;
+  const { by_side: bySide, columns, signs } = state.described;
   const canvas = $(`heat-${name}`);
-  state.grid[name] = drawHeatMap(canvas, seen, signs, name, values.clusters);
+  state.grid[name] = drawHeatMap(canvas, seen, signs, bySide[name], columns[name]);
   $(`index-${name}`).textContent = seen ? fixed(seen.index, 2) : "–";
   $(`facts-${name}`).textContent = seen
-    ? `loss ${number(Math.exp(seen.log_loss), 2)} · fresh accuracy ${percent(seen.accuracy)}`
+    ? `loss ${number(seen.log_loss === null ? 0 : Math.exp(seen.log_loss), 2)} · fresh accuracy ${percent(seen.accuracy)}`
     : "cosine of each centre and each neuron";
   const told = seen ? `averaging index ${fixed(seen.index, 2)}` : "not trained yet";
   canvas.setAttribute("aria-label", `Heat map of cosines, ${title(name)} labels, ${told}`);
@@ -75,7 +80,7 @@ function drawCurves(view) {
   curvesDrawn = performance.now();
   const { steps, learning_rate: rate } = state.described.values;
   const horizon = Math.log10(steps) + Math.log10(rate);
-  drawCoefficients($("lambda"), state.frames, networks(), view, horizon);
+  drawCoefficients($("lambda"), state.frames, networks(), view, horizon, guided());
   drawMargins($("margins"), state.frames, networks(), view, horizon);
   $("lambda").setAttribute("aria-label", "Coefficients of features in the weights over the logarithm of time");
   $("margins").setAttribute("aria-label", "Smallest, median and largest margin of the training points over the logarithm of time");
@@ -110,9 +115,10 @@ export function drawRadius() {
     $(`accuracy-${name}`).textContent = percent(accuracyAt(radii, radius));
     if (radii) told.push(`${number(radii.median, 3)}${radii.exact < radii.points ? ` (${radii.exact} exact)` : ""}`);
   }
+  drawLaw(state.described, state.radii?.fine);
   $("robust").setAttribute("aria-label", `Robust accuracy against radius; median radius ${told.join(" and ")}`);
   $("robust-facts").textContent = told.length
-    ? `${Math.min(...networks().map((n) => state.radii[n].points))} fresh points, median radius ${told.join(" and ")}`
+    ? `${Math.min(...networks().map((n) => state.radii[n].points))} fresh points, median radius ${told.join(" and ")}${state.described.law ? " · dotted: the granularity law" : ""}`
     : "share of fresh points that no perturbation of this norm turns";
 }
 
@@ -132,7 +138,7 @@ export function buttons() {
   $("train").disabled = isTraining() || finished;
   $("pause").disabled = !isTraining();
   $("step").disabled = isTraining() || finished;
-  $("forward").disabled = isTraining();
+  $("forward").disabled = isTraining() || !state.described?.can_forward;
   $("scrub").disabled = state.frames.length < 2;
 }
 

@@ -2,6 +2,7 @@
 
 import { axes, clip, colours, font, line, placeholder, surface } from "./draw.js";
 import { number, percent } from "./format.js";
+import { drawLawSteps } from "./worlds.js";
 
 /** The share of points that no perturbation of this norm can turn; null is an infinite radius. */
 export function accuracyAt(radii, radius) {
@@ -23,6 +24,7 @@ export function drawRobustness(canvas, radii, networks, about, radius) {
   const { context, colour, plot, size } = frame;
   marks(frame, about, high);
   clip(frame);
+  if (about.law) drawLawSteps(frame, about.law);
   for (const name of networks) {
     const { upper, points } = radii[name];
     const path = [[frame.x(0), frame.y(upper.filter((r) => r === null || r > 0).length / points)]];

@@ -21,6 +21,7 @@ export function changed(name, value) {
   const values = { ...old, [name]: value };
   if (name !== "labels") values.literal = null;
   if (name === "clusters") values.positive = null;
+  if (name === "clusters" || name === "positive") values.grouping = null; // it is for the old sides
   if (name === "clusters" && old.cosine < 0) values.cosine = 0;
   if (name === "weight_scale") values.bias_scale = null;
   if (name === "dim" && $("tie").checked && value > 0) {

@@ -20,4 +20,4 @@ export const isTraining = () => state.request !== null;
 export const newest = () => state.frames[state.frames.length - 1] ?? null;
 export const position = () => newest()?.position ?? -1;
 export const visible = () => (state.shown === null ? state.glimpse ?? newest() : state.frames[state.shown]);
-export const title = (name) => (name === "coarse" ? "2-class" : `${state.described.values.clusters}-class`);
+export const title = (name) => state.described.titles[name];
