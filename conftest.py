@@ -30,7 +30,11 @@ NEEDS = {
     "cluster": ("distributed", ["tests/lab/sweeps/test_cluster.py"]),
     "browser": (
         "playwright",
-        ["tests/apps/play/test_browser.py", "tests/apps/report/test_browser.py"],
+        [
+            "tests/apps/play/test_browser.py",
+            "tests/apps/play/test_browser_worlds.py",
+            "tests/apps/report/test_browser.py",
+        ],
     ),
     "slow": ("sphinx", ["tests/docs"]),
 }

@@ -85,8 +85,8 @@ CHOICES = {
     "objective": Choice(
         "second network is trained on",
         OBJECTIVES,
-        "On the radius: 2-class labels and k affine pieces for each class, by gradient descent from "
-        "averaged features with steps of its own length.",
+        "On the radius: 2-class labels and k affine pieces for each class, by gradient descent "
+        "from averaged features with steps of its own length.",
     ),
 }
 """The menus by the setting they change."""
