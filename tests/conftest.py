@@ -62,8 +62,21 @@ def six_clusters() -> fa.Sample:
 
 @pytest.fixture(scope="session")
 def audited(six_clusters):
-    """The audit of these points."""
-    return fa.audit(six_clusters.x, six_clusters.y)
+    """The audit of these points, without RadiusClassifier, which takes long to train."""
+    return fa.audit(six_clusters.x, six_clusters.y, direct=False)
+
+
+@pytest.fixture(scope="session")
+def few_points() -> fa.Sample:
+    """Few points of four clusters, for audits with all classifiers."""
+    law = fa.MultiCluster(clusters=4, dim=20, noise=0.3)
+    return law.sample(120, rng=np.random.default_rng(0))
+
+
+@pytest.fixture(scope="session")
+def audited_by_three(few_points):
+    """The audit of these, with all three classifiers."""
+    return fa.audit(few_points.x, few_points.y)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 from featavg import plot as plot
 from featavg.auditing.audit import audit as audit
 from featavg.auditing.model import audit_model as audit_model
+from featavg.auditing.suggestions import suggest_labels as suggest_labels
 from featavg.data.grouping import Grouping as Grouping
 from featavg.data.law import Law as Law, MeasuredLaw as MeasuredLaw, Sample as Sample
 from featavg.data.multicluster import (

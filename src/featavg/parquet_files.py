@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Any
 
-from featavg.errors import optional_imports
+from featavg.errors import InputError
 from featavg.files import DamagedError
 
 if TYPE_CHECKING:
@@ -34,9 +34,11 @@ def read_parquet(
     DamagedError
         If it is damaged, too large, or has columns of anything but numbers, texts and dates.
     """
-    with optional_imports("Parquet"):
+    try:
         import pyarrow as pa
         import pyarrow.parquet as pq
+    except ModuleNotFoundError:  # not the extra for sweeps, which has much more
+        raise InputError("Parquet needs PyArrow: pip install 'featavg[data]'.") from None
     try:
         about = pq.ParquetFile(source, pre_buffer=False)
         values = about.metadata.num_rows * max(1, about.metadata.num_columns)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import pickle
 import re
+import sys
 import tracemalloc
 import zipfile
 
@@ -56,7 +57,7 @@ class Harmful:
         ("a.csv", b"x,y\n1,2\n3\n", "row 3 of a.csv has 1"),
         ("a.csv", b"x,y\n", "rows of values"),
         ("a.csv", b"x,z\n1,2\n", "label must be named because the file has none"),
-        ("a.csv", b"x,y\nred,2\n", "must have numbers only; 'x'"),
+        ("a.csv", b"x,y\nred,2\n", "must have numbers only; 'x' has 'red' in row 2 of a.csv"),
         ("a.csv", b"x,y\n\xff\xfe,2\n", "have the format of its suffix"),
         ("a.parquet", b"PAR1 no PAR1", "have the format of its suffix"),
         ("a.txt", b"", "must end in"),
@@ -184,10 +185,26 @@ def _frame(**changes):
 
 
 UNUSABLE = [
-    ("p.parquet", _frame(a=np.nan).astype({"a": float}), "column 'a' has nan in row 4 of p.parq"),
-    ("p.csv", _frame(a="nan"), "features must be finite; column 'a' has nan in row 5 of p.csv"),
-    ("p.csv", _frame(a="inf"), "column 'a' has inf in row 5"),
-    ("p.npz", _frame(a=np.inf), r"features must be finite; got inf at index \(3, 0\)"),
+    (
+        "p.parquet",
+        _frame(a=np.nan).astype({"a": float}),
+        r"1 value is missing in p.parquet \(row 4, column 'a'\): fill in .* with --drop a\.",
+    ),
+    ("p.csv", _frame(a="nan"), r"1 value is missing in p.csv \(row 5, column 'a'\)"),
+    ("p.csv", _frame(a=""), r"1 value is missing in p.csv \(row 5, column 'a'\)"),
+    (
+        "p.csv",
+        _frame(a=["NA", "1"] * 6, b=[None, 1.0] * 6),
+        r"12 values are .* \(row 2, column 'a'; row 2, column 'b'; row 4, column 'a'; …\)"
+        ".*leave out the columns with --drop a --drop b",
+    ),
+    ("p.csv", _frame(a="inf"), "column 'a' has inf in row 5 of p.csv: .*with --drop a"),
+    ("p.csv", _frame(a="T-7"), "'a' has 'T-7' in row 5.*with --drop a, or with --id a if it names"),
+    (
+        "p.npz",
+        _frame(a=np.inf),
+        "features must be finite; 1 value is not: inf in row 3, column 0 of the matrix",
+    ),
     ("p.npz", _frame(y=np.linspace(0, 1, 12)), "label must have classes.*got continuous"),
     ("p.parquet", _frame(y=np.linspace(0, 1, 12)), "label must have classes.*got continuous"),
     ("p.parquet", _frame(y=None), "label must have a value for every.*1 missing, in row 4"),
@@ -250,7 +267,7 @@ def test_an_index_without_a_name_is_no_feature(tmp_path):
 
 def test_rows_are_counted_as_in_the_file(tmp_path):
     (tmp_path / "p.csv").write_text("\ufeffy,a\nu,1\n\nv,nan\n", encoding="utf-8")
-    with pytest.raises(InputError, match="column 'a' has nan in row 4"):
+    with pytest.raises(InputError, match="row 4, column 'a'"):
         read(tmp_path / "p.csv")
 
 
@@ -286,3 +303,78 @@ def test_labels_that_are_not_needed_are_read_all_the_same(tmp_path):
     np.savez(tmp_path / "p.npz", X=np.eye(2), y=[0, 1], label=[1, 0])
     with pytest.raises(InputError, match="more than one of"):
         read(tmp_path / "p.npz", need_labels=False)
+
+
+def with_ids(path):
+    frame = _frame().assign(ticket_id=[f"T-{i}" for i in range(12)], note="seen")
+    frame.to_csv(path / "p.csv", index=False)
+    frame.to_parquet(path / "p.parquet")
+    return frame
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_ids_and_dropped_columns_are_no_features(name, tmp_path):
+    frame = with_ids(tmp_path)
+    table = read(tmp_path / name, id="ticket_id", drop=["note"])
+    np.testing.assert_allclose(table.x, frame[["a", "b"]])
+    assert list(table.ids) == frame.ticket_id.tolist()
+    assert (table.id_name, table.notes) == ("id", ())
+    without = read(tmp_path / name, drop=["note", "ticket_id", "b"])
+    np.testing.assert_allclose(without.x, frame[["a"]])
+    assert without.id_name == "row"
+    assert list(without.ids) == (list(range(2, 14)) if name == "p.csv" else list(range(1, 13)))
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ({"drop": ["notes"]}, r"drop must be one of a, b, y, ticket_id, note; got 'notes' \(did"),
+        ({"id": "ticket"}, r"id must be one of .*; got 'ticket' \(did you mean 'ticket_id'\?\)"),
+        ({"id": "y"}, "label, subclass and id must have different names; got y, y"),
+        ({"drop": ["y"]}, "label must be named because the file has none"),
+        ({"drop": ["note"]}, "'ticket_id' has 'T-0' in row 2 of p.csv: .*--id ticket_id"),
+        ({"drop": ["a", "b", "note", "ticket_id"]}, "FILE must have columns of features"),
+    ],
+)
+def test_names_that_do_not_fit(named, message, tmp_path):
+    with_ids(tmp_path)
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "p.csv", **named)
+
+
+def test_arrays_have_ids_and_no_columns(tmp_path):
+    np.savez(tmp_path / "p.npz", X=np.eye(2), y=[0, 1], name=["u", "v"])
+    table = read(tmp_path / "p.npz", id="name")
+    assert (table.ids, table.id_name) == (["u", "v"], "id")
+    assert list(read(tmp_path / "p.npz").ids) == [0, 1]
+    np.save(tmp_path / "X.npy", np.eye(2))
+    np.save(tmp_path / "y.npy", np.arange(2))
+    np.save(tmp_path / "names.npy", np.array(["u", "v", "w"]))
+    with pytest.raises(InputError, match="id must have one value for each of the 2 points"):
+        read(tmp_path / "X.npy", id="names.npy")
+    with pytest.raises(InputError, match="drop must name columns of a csv.*'y' for p.npz"):
+        read(tmp_path / "p.npz", drop=["y"])
+
+
+def test_numbers_that_look_like_ids_are_mentioned(tmp_path):
+    _frame(patient_id=np.arange(12) + 700).to_csv(tmp_path / "p.csv", index=False)
+    (note,) = read(tmp_path / "p.csv").notes
+    assert note.startswith("The column patient_id has a different whole number in each row")
+    assert note.endswith("--id patient_id or --drop patient_id leaves it out.")
+    _frame(patient_id=np.arange(12) // 2).to_csv(tmp_path / "p.csv", index=False)
+    assert read(tmp_path / "p.csv").notes == ()  # a measurement
+    (note,) = read(tmp_path / "p.csv", id="patient_id").notes
+    assert note == "The column patient_id is not unique: 6 of its values are repeated."
+
+
+def test_flags_in_messages_can_be_pasted(tmp_path):
+    (tmp_path / "p.csv").write_text("it's here,y\nred,u\n1,v\n")
+    with pytest.raises(InputError, match=re.escape("""--drop 'it'"'"'s here'""")):
+        read(tmp_path / "p.csv")
+
+
+def test_parquet_without_pyarrow_names_the_extra_that_has_nothing_else(tmp_path, monkeypatch):
+    _frame().to_parquet(tmp_path / "p.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r"Parquet needs PyArrow: pip install 'featavg\[data\]'"):
+        read(tmp_path / "p.parquet")

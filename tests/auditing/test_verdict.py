@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from featavg.apps.audit.page import page, table_rows
+from featavg.apps.audit.page import Source, page, table_rows
 from featavg.auditing.audit import audit
 
 
@@ -34,9 +34,7 @@ def test_radii_that_are_only_bounds_are_mentioned(audited):
     some = np.arange(audited.measured) > 2
     cut_short = replace(audited, fine=replace(audited.fine, exact=some))
     (hint,) = cut_short.hints
-    assert hint.startswith(
-        f"3 of {audited.measured} radii of the subclass network are lower bounds"
-    )
+    assert hint.startswith(f"3 of {audited.measured} radii of DecoupledClassifier are lower bounds")
     assert cut_short.summary()["fine"]["exact_radii"] == audited.measured - 3
 
 
@@ -70,7 +68,9 @@ def test_more_subclasses_are_called_more_robust_only_if_they_are(audited):
 @pytest.mark.slow
 def test_noise_does_not_contradict_itself():
     rng = np.random.default_rng(0)
-    audited = audit(rng.standard_normal((300, 10)), rng.integers(0, 2, 300), points=40)
+    audited = audit(
+        rng.standard_normal((300, 10)), rng.integers(0, 2, 300), points=40, direct=False
+    )
     assert "is more robust" not in audited.verdict
     assert "No difference in robustness" in audited.verdict
 
@@ -83,11 +83,13 @@ def test_the_theory_has_a_factor_only_for_two_classes(audited):
     assert many.summary()["predicted_ratio"] is None
     assert many.reasons == []
     assert "theory" not in many.verdict
-    assert table_rows(many)[-1][-1].endswith("(–)")
+    assert table_rows(many)[-1] == ["times as robust", "1.00", "1.00"]
+    assert table_rows(audited)[-1] == ["times as robust, by theory", "1.00", "1.73"]
     broken = replace(audited, coarse=replace(audited.coarse, radii=np.zeros(9)))
-    assert table_rows(broken)[-1][-1] == "– (1.73)"
-    assert "Why the factor" not in page(many, "x")
-    assert "Why the factor" in page(replace(many, classes=(0, 1)), "x")
+    assert not any(name.startswith("times") for name, *_ in table_rows(broken))
+    source = Source("x", "featavg audit x")
+    assert "Why the factor" not in page(many, source)
+    assert "Why the factor" in page(replace(many, classes=(0, 1)), source)
 
 
 def test_the_index_is_believed_only_where_it_can_tell(audited):
@@ -113,4 +115,6 @@ def test_features_of_very_different_scales_get_a_hint(audited):
     assert uneven.hints[0].startswith("60 of 600 features have 99.8 % of the variance")
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 3)) * [1, 1, 100]
-    assert "1 of 3 features has 100 %" in audit(x, rng.integers(0, 2, 80), points=5).hints[0]
+    found = audit(x, rng.integers(0, 2, 80), points=5, direct=False)
+    assert "1 of 3 features has 100 %" in found.hints[0]
+    assert "(--standardize, or standardize=True in Python)" in found.hints[0]

@@ -11,15 +11,14 @@ from sklearn.utils.validation import check_consistent_length, check_X_y, column_
 
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray
+from featavg.auditing.classifiers import Classifiers
 from featavg.auditing.geometry import Geometry
 from featavg.auditing.heldout import HeldOut
 from featavg.auditing.labels import check_labels
 from featavg.auditing.verdict import Audit
 from featavg.errors import FeatureScaleWarning, InputError
-from featavg.estimators import AveragingClassifier, DecoupledClassifier
-from featavg.estimators.scaling import leading_features
+from featavg.estimators.scaling import Scaling, leading_features
 from featavg.estimators.subclasses import STRENGTH, given_subclasses
-from featavg.progress import ProgressReporter
 
 _RESAMPLES = 2000
 _LEVEL = 0.95
@@ -32,6 +31,9 @@ def audit(
     *,
     test_size: float = 0.25,
     points: int = 500,
+    standardize: bool = False,
+    direct: bool = True,
+    budget: int | None = None,
     random_state: int = 0,
     progress: bool = False,
 ) -> Audit:
@@ -53,6 +55,14 @@ def audit(
         The share of the points that is held out.
     points : int
         The maximum number of held-out points whose radius is computed.
+    standardize : bool
+        Whether each feature is centred and divided by its standard deviation on the training points
+        first, for features in different units; radii are then in standard deviations.
+    direct : bool
+        Whether to measure a `RadiusClassifier` as well, whose training takes most of the time.
+    budget : int, optional
+        The number of points to suggest for finer labels, see `featavg.suggest_labels`; by default
+        two for each subclass that was found.
     random_state : int
         The seed of the split and of all other randomness.
     progress : bool
@@ -62,11 +72,13 @@ def audit(
     --------
     >>> from featavg import MultiCluster
     >>> data = MultiCluster(clusters=6, dim=600).sample(400, rng=np.random.default_rng(0))
-    >>> found = audit(data.x, data.y)
+    >>> found = audit(data.x, data.y, direct=False)
     >>> found.subclasses, found.coarse.averaging_index > 0.7, found.fine.averaging_index < 0.1
     ({-1: 3, 1: 3}, True, True)
     >>> 1.4 < found.ratio < 1.8                                    # the paper: √3 = 1.73
     True
+    >>> len(found.suggested)                                       # what to label next
+    12
     """
     check_labels("y", column_or_1d(y))
     x, labels = check_X_y(X, y, dtype=[np.float64, np.float32])
@@ -76,33 +88,32 @@ def audit(
     check_consistent_length(x, labels, finer)
     checks.count("points", points)
     checks.count("random_state", random_state, minimum=0)
+    checks.count("budget", 1 if budget is None else budget)
     if not 0 < checks.scale("test_size", test_size) < 1:
         raise InputError(f"test_size must be between 0 and 1; got {test_size!r}.")
     train, test = _split(labels, finer, test_size, random_state)
     _check_spread(x[train])
-    with ProgressReporter("audit", 4, enabled=progress) as reporter, warnings.catch_warnings():
+    if checks.flag("standardize", standardize):
+        x = _standardized(x, train)
+    trained = Classifiers(checks.flag("direct", direct), random_state, progress)
+    with trained.reporter, warnings.catch_warnings():
         warnings.simplefilter("ignore", FeatureScaleWarning)  # the audit has a hint of its own
-        coarse = AveragingClassifier(random_state=random_state).fit(x[train], labels[train])
-        reporter.show(1, "coarse-label network trained")
-        fine = DecoupledClassifier(random_state=random_state)
-        fine.fit(x[train], labels[train], None if finer is None else finer[train])
-        reporter.show(2, "subclass network trained")
-        found = fine.subclasses_
-        scaled = fine.scaling_.apply(x[train])
+        trained.fit(x[train], labels[train], None if finer is None else finer[train])
+        found = trained.fine.subclasses_
+        scaled = trained.fine.scaling_.apply(x[train])
         geometry = Geometry.of(scaled, found.labels, found.class_of)
-        codes = np.searchsorted(coarse.classes_, labels[test])
+        codes = np.searchsorted(trained.coarse.classes_, labels[test])
         chosen = np.random.default_rng(random_state).permutation(len(test))[:points]
         held = HeldOut(x[test].astype(np.float64), codes, chosen)
-        coarse_network = held.network(coarse.head_.after(coarse.scaling_), geometry)
-        reporter.show(3, "radii of held-out points")
-        fine_network = held.network(fine.head_.after(fine.scaling_), geometry, coarse_network)
-        reporter.show(4, "radii of held-out points")
-    accuracy = np.nan
-    if finer is not None:
+        coarse, fine, by_radius = trained.measure(held, geometry)
+    accuracy, suggested = np.nan, np.zeros(0, dtype=np.int64)
+    if finer is None:
+        suggested = trained.suggested(x, labels, train, budget)
+    else:
         wanted = _codes(found.names, found.class_of, finer[test], codes)
-        accuracy = float((fine.predict_subclass(x[test]) == wanted).mean())
+        accuracy = float((trained.fine.predict_subclass(x[test]) == wanted).mean())
     return Audit(
-        classes=tuple(coarse.classes_.tolist()),
+        classes=tuple(trained.coarse.classes_.tolist()),
         subclasses=found.counts,
         clear={name: _clear(strength) for name, strength in found.strength.items()},
         names=found.names,
@@ -110,14 +121,25 @@ def audit(
         trained=len(train),
         held_out=len(test),
         measured=len(chosen),
-        norm=float(np.sqrt(x.shape[1]) / coarse.scaling_.factor),
+        norm=float(np.sqrt(x.shape[1]) / trained.coarse.scaling_.factor),
         leading=leading_features(scaled),
         geometry=geometry,
-        coarse=coarse_network,
-        fine=fine_network,
-        gain=_gain(coarse_network.radii, fine_network.radii, random_state),
+        coarse=coarse,
+        fine=fine,
+        direct=by_radius,
+        gain=_gain(coarse.radii, fine.radii, random_state),
         subclass_accuracy=accuracy,
+        points=trained.points(x, labels, finer, test[chosen]),
+        suggested=trained.points(x, labels, finer, suggested),
+        standardized=standardize,
+        random_state=random_state,
     )
+
+
+def _standardized(x: FloatArray, train: IntArray) -> FloatArray:
+    """Return features with mean 0 and variance 1 on the training points; constant ones are 0."""
+    scaled = Scaling.of(x[train], "standard").apply(x)
+    return scaled / scaled[train].std(axis=0).max()
 
 
 def _split(

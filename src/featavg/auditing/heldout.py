@@ -9,7 +9,9 @@ import numpy as np
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.auditing.geometry import Geometry
-from featavg.estimators.heads import Head
+from featavg.estimators.heads import CertifiedHead, Head
+from featavg.estimators.piece_alignment import deciding_pieces
+from featavg.estimators.pieces import PieceHead
 
 _STRIDE = 1.5  # of the universal direction, in median radii of the coarse-label network
 
@@ -63,6 +65,10 @@ class Network:
         """The median of the radii."""
         return float(np.median(self.radii))
 
+    def kind(self, point: int) -> str:
+        """Return whether the radius of a measured point is "exact" or a "lower bound"."""
+        return "exact" if self.exact[point] else "lower bound"
+
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
@@ -72,7 +78,9 @@ class HeldOut:
     codes: IntArray
     chosen: IntArray
 
-    def network(self, head: Head, geometry: Geometry, coarse: Network | None = None) -> Network:
+    def network(
+        self, head: CertifiedHead, geometry: Geometry, coarse: Network | None = None
+    ) -> Network:
         """Measure one network of points that are not scaled.
 
         Universal perturbations are as long as for the coarse-label one.
@@ -80,15 +88,38 @@ class HeldOut:
         right = head.predict(self.x) == self.codes
         found = head.radii(self.x[self.chosen], self.codes[self.chosen], jobs=None)
         median = float(np.median(found.lower)) if coarse is None else coarse.median_radius
+        weights, classes = self._neurons(head)
         return Network(
             accuracy=float(right.mean()),
-            averaging_index=geometry.averaging_index(head.net.weights, head.neuron_classes),
+            averaging_index=geometry.averaging_index(weights, classes),
             radii=found.lower,
             exact=found.exact,
             universal=self._universal(head, geometry, right, _STRIDE * median),
         )
 
-    def _universal(self, head: Head, geometry: Geometry, right: Any, radius: float) -> Universal:
+    def _neurons(self, head: CertifiedHead) -> tuple[FloatArray, IntArray]:
+        """Return weight vectors of a network, and the class of each.
+
+        Of affine pieces it is, for each point, the gradient of its largest own piece minus the mean
+        of those of the points of other classes, see
+        `featavg.estimators.piece_alignment.piece_averaging_index`.
+        """
+        if isinstance(head, Head):
+            return head.net.weights, head.neuron_classes
+        assert isinstance(head, PieceHead)  # noqa: S101  there are no other heads
+        weights = head.weights[deciding_pieces(head, self.x, self.codes)]
+        if head.features is not None:
+            rotated = head.features.rotate(self.x)
+            weights = head.features.unsort(rotated, weights) @ head.features.weights
+        opposing = np.zeros_like(weights)
+        for c in np.unique(self.codes):
+            others = weights[self.codes != c]
+            opposing[self.codes == c] = others.mean(axis=0) if len(others) else 0
+        return weights - opposing, self.codes
+
+    def _universal(
+        self, head: CertifiedHead, geometry: Geometry, right: Any, radius: float
+    ) -> Universal:
         """Return the best of several directions for each class.
 
         Candidates: from the mean of the class to that of each other class, and from the sum of the
@@ -97,8 +128,8 @@ class HeldOut:
         classes = head.classes
         shares = [geometry.sizes * (geometry.class_of == c) for c in range(classes)]
         means = np.stack([np.average(geometry.means, axis=0, weights=share) for share in shares])
-        neurons = head.neuron_classes
-        sums = np.stack([head.net.weights[neurons == c].sum(axis=0) for c in range(classes)])
+        weights, neurons = self._neurons(head)
+        sums = np.stack([weights[neurons == c].sum(axis=0) for c in range(classes)])
         directions, broken = np.zeros_like(means), 0
         for c in range(classes):
             own = np.flatnonzero(right & (self.codes == c))

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import type_of_target
 from featavg.errors import InputError
 
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
+_MISSING_TEXTS = ("", "nan")
 
 
 def check_labels(
@@ -31,14 +32,15 @@ def check_labels(
     --------
     >>> check_labels("y", np.array(["cat", "", "dog"]))
     Traceback (most recent call last):
-    featavg.errors.InputError: y must have a value for every point; got 1 missing, at index 1.
+    featavg.errors.InputError: y must have a value for every point; got 1 missing, at index 1: fill
+    in what is missing, or leave such points out.
     """
-    missing = np.flatnonzero([_is_missing(value) for value in values.tolist()])
+    missing = np.flatnonzero([is_missing(value) for value in values.tolist()])
     if len(missing):
         first = "" if len(missing) == 1 else "the first "
         raise InputError(
             f"{name} must have a value for every point; got {len(missing)} missing, "
-            f"{first}{place(int(missing[0]))}."
+            f"{first}{place(int(missing[0]))}: fill in what is missing, or leave such points out."
         )
     try:
         np.unique(values)
@@ -62,9 +64,9 @@ def _are_classes(values: Any) -> bool:
         return False
 
 
-def _is_missing(value: Any) -> bool:
-    """Return whether a label is None, NaN, empty, or the text nan."""
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or a text that stands for a missing one."""
     if isinstance(value, str):
-        return value.strip().lower() in ("", "nan")
+        return value.strip().lower() in _MISSING_TEXTS
     is_nan = isinstance(value, float | np.floating) and value != value
     return is_nan or type(value).__name__ in _MISSING_TYPES

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from featavg.auditing import words
 from featavg.auditing.geometry import NOT_ORTHOGONAL, OVERLAPPING, UNBALANCED, Geometry
 from featavg.auditing.heldout import Network
+from featavg.auditing.points import Points
 from featavg.drawing.common import named_cosines, radius_grid, robust_accuracy, shares_above
 from featavg.drawing.pictured import Pictured
 from featavg.drawing.views import Curves, HeatMaps
 from featavg.estimators.scaling import different_scales
 
-AVERAGES, DECOUPLED = 0.7, 0.3
-"""The smallest averaging index of a network that averages, and the largest of one that does not."""
-
 _NEARLY = 0.85  # of the predicted ratio: counts as reached
 _LESS_ACCURATE = 0.01  # in clean accuracy, worth a warning
-_SAME = 0.1  # insignificant difference of averaging indices
+_ROLES = ("coarse", "fine", "third")
+# The estimator of each network, and what it is trained on.
+_TRAINED = {
+    "averaging": ("AveragingClassifier", "coarse labels"),
+    "decoupled": ("DecoupledClassifier", "subclasses"),
+    "direct": ("RadiusClassifier", "coarse labels, for its own radius"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +57,21 @@ class Audit(Pictured):
         The positions of the subclasses.
     coarse, fine : Network
         The network trained on the coarse labels, and the one trained on subclasses.
+    direct : Network or None
+        A `RadiusClassifier`, which is trained on its own radius with coarse labels alone.
     gain : tuple of float
         The difference of the median radii, and the ends of its 95 % bootstrap interval.
     subclass_accuracy : float
         The accuracy of the fine network in predicting subclasses; NaN if they are unknown.
+    points : Points
+        The held-out points whose radii were measured, in the order of the radii.
+    suggested : Points
+        Training points whose finer labels would be worth most, the most important one first; none
+        if subclasses were given, or if none were found.
+    standardized : bool
+        Whether features were divided by their standard deviations; radii are then in these.
+    random_state : int
+        The seed.
     """
 
     classes: tuple[Any, ...]
@@ -70,8 +87,43 @@ class Audit(Pictured):
     geometry: Geometry
     coarse: Network
     fine: Network
+    direct: Network | None
     gain: tuple[float, float, float]
     subclass_accuracy: float
+    points: Points
+    suggested: Points
+    standardized: bool
+    random_state: int
+
+    @property
+    def networks(self) -> list[tuple[str, str, str, Network]]:
+        """The networks: a short name of each, its estimator, what it was trained on, and itself."""
+        direct = () if self.direct is None else (("direct", self.direct),)
+        shown = (("averaging", self.coarse), ("decoupled", self.fine), *direct)
+        return [(name, *_TRAINED[name], net) for name, net in shown]
+
+    @property
+    def units(self) -> str:
+        """The units of radii, in words."""
+        return "in standard deviations" if self.standardized else "in the units of the features"
+
+    def weakest(self, ids: Sequence[Any] | None = None) -> tuple[list[str], list[list[Any]]]:
+        """Return a row for each measured point, the weakest first, below a row of names.
+
+        It has the id of the point (its index without ids), its class and subclass, and for each
+        classifier the radius and whether that is "exact" or a "lower bound". Weak is a point with a
+        small radius for the last classifier; where that is equal, for the one before.
+        """
+        names = ["id", "class", "subclass"]
+        for name, *_ in self.networks:
+            names += [f"radius_{name}", f"kind_{name}"]
+        nets = [net for *_, net in self.networks]
+        order = np.lexsort([net.radii for net in nets])
+        points = self.points.rows(ids)
+        return names, [
+            [*points[i], *(value for net in nets for value in (float(net.radii[i]), net.kind(i)))]
+            for i in order
+        ]
 
     @property
     def predicted_ratio(self) -> float | None:
@@ -119,7 +171,7 @@ class Audit(Pictured):
                 f"subclasses are unbalanced (the largest of a class has {geometry.imbalance:.1f} "
                 "times the points of the smallest)"
             )
-        if self.coarse.averaging_index < AVERAGES:
+        if self.coarse.averaging_index < words.AVERAGES:
             found.append(
                 f"the coarse-label network averages less than in the theory (index "
                 f"{self.coarse.averaging_index:.2f}), so the gain is smaller"
@@ -131,12 +183,15 @@ class Audit(Pictured):
         """Properties of the features and of the measurement that may affect the result."""
         hints = []
         if differ := different_scales(*self.leading):
-            hints.append(f"{differ}, and scaling them may change the answer.")
-        for name, net in (("coarse-label", self.coarse), ("subclass", self.fine)):
+            hints.append(
+                f"{differ}; if their units mean nothing, standardize them (--standardize, or "
+                "standardize=True in Python)."
+            )
+        for _, estimator, _, net in self.networks:
             if bounds := int((~net.exact).sum()):
                 hints.append(
-                    f"{bounds} of {self.measured} radii of the {name} network are lower bounds: "
-                    "the search for the exact ones was too long."
+                    f"{bounds} of {self.measured} radii of {estimator} are lower bounds: the "
+                    "search for the exact ones was too long."
                 )
         return hints
 
@@ -144,28 +199,34 @@ class Audit(Pictured):
     def verdict(self) -> str:
         """The result in plain words."""
         how = "given" if self.given else "found"
+        medians = self.coarse.median_radius, self.fine.median_radius
+        last = words.trained_on_radius(self.direct, max(medians))
         parts = [f"{_sum(self.subclasses)} subclasses {how} in {len(self.classes)} classes."]
         if not self.divided:
             whole = "The subclasses are the classes" if self.given else "No class has more than one"
             parts.append(f"{whole}: there are no features to average, and nothing to compare.")
-            return " ".join(parts)
+            return " ".join([*parts, last]).strip()
         if self.clear and self.clear != self.subclasses:
             how = "and is" if self.gain[1] > 0 else "but is not"
             parts.append(
                 f"Only {_sum(self.clear)} are stable under halving the points; training on more "
                 f"seemed more robust, {how} more robust than coarse labels on held-out points."
             )
-        parts += [_averaging(self), _robustness(self)]
+        parts += [
+            words.averaging(self.coarse, self.fine, self.geometry.decoupled_index),
+            words.robustness(*medians, self.gain),
+        ]
         lost = self.coarse.accuracy - self.fine.accuracy
         if lost > _LESS_ACCURATE:
             parts.append(f"It costs {100 * lost:.1f} points of clean accuracy.")
         if why := "; ".join(self.reasons):
             predicted = f"The theory's factor of {self.predicted_ratio:.2f}"
             parts.append(f"{predicted} is not reached: {why}.")
-        return " ".join(parts)
+        return " ".join([*parts, last]).strip()
 
     def summary(self) -> dict[str, Any]:
         """Return everything except the points as plain data, for JSON."""
+        nets = {"coarse": self.coarse, "fine": self.fine, "direct": self.direct}
         networks = {
             name: {
                 "accuracy": net.accuracy,
@@ -176,7 +237,8 @@ class Audit(Pictured):
                 "universal_radius": net.universal.radius,
                 "universal_broken": net.universal.broken,
             }
-            for name, net in (("coarse", self.coarse), ("fine", self.fine))
+            for name, net in nets.items()
+            if net is not None
         }
         geometry, geometric = self.geometry, ("cosine_deviation", "decoupled_index", "imbalance")
         return {
@@ -193,20 +255,21 @@ class Audit(Pictured):
             "gain": self.gain[0],
             "gain_interval": list(self.gain[1:]),
             **{name: getattr(self, name) for name in ("ratio", "predicted_ratio")},
+            "suggested": [[_plain(value) for value in row] for row in self.suggested.rows()],
+            **{name: getattr(self, name) for name in ("standardized", "random_state")},
             **{name: getattr(self, name) for name in ("reasons", "verdict", "hints")},
         }
 
     def view(self) -> Curves:
-        """Return the certified accuracy of both networks over the radius."""
-        nets = {"coarse": (self.coarse, "coarse labels"), "fine": (self.fine, "subclasses")}
-        radii = radius_grid(*(net.radii for net, _ in nets.values()))
+        """Return the certified accuracy of all networks over the radius."""
+        nets = [net for *_, net in self.networks]
+        radii = radius_grid(*(net.radii for net in nets))
         lines = []
-        for role, (net, labels) in nets.items():
-            label = f"trained on {labels}: median {net.median_radius:.3g}"
+        for role, (_, estimator, _, net) in zip(_ROLES, self.networks, strict=False):
+            label = f"{estimator}: median {net.median_radius:.3g}"
             lines += shares_above(label, net.radii, net.radii, role, radii=radii)
         title = "Certified accuracy of held-out points"
-        norm = "in the units of the features"
-        return robust_accuracy(lines, title=title, norm=norm, y="certified accuracy")
+        return robust_accuracy(lines, title=title, norm=self.units, y="certified accuracy")
 
     def cosines(self) -> HeatMaps:
         """Return the cosines between the means of subclasses: Figure 10 for your data."""
@@ -220,49 +283,10 @@ class Audit(Pictured):
         return f"Audit({_sum(self.subclasses)} subclasses, median radius {medians})"
 
 
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can hold it."""
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
 def _sum(counts: dict[Any, int]) -> str:
     return " + ".join(str(count) for count in counts.values())
-
-
-def _averaging(audit: Audit) -> str:
-    """Return whether the coarse-label network averages, if the index can tell."""
-    index, fine = audit.coarse.averaging_index, audit.fine.averaging_index
-    alone = audit.geometry.decoupled_index
-    both = f"index {index:.2f}; one trained on subclasses: {fine:.2f}"
-    if np.isnan(index):
-        return "Whether a network trained on the coarse labels averages cannot be told."
-    if index <= DECOUPLED:
-        return f"A network trained on the coarse labels does not average (index {index:.2f})."
-    if alone >= AVERAGES:
-        return (
-            f"Whether a network trained on the coarse labels averages cannot be told ({both}): "
-            f"the means of subclasses are so similar that even a neuron equal to one of them has "
-            f"the index {alone:.2f}."
-        )
-    if abs(index - fine) < _SAME:
-        return (
-            f"Whether a network trained on the coarse labels averages cannot be told: its index "
-            f"is {index:.2f}, and that of one trained on subclasses does not differ ({fine:.2f})."
-        )
-    how = "averages their features" if index >= AVERAGES else "averages in part"
-    return f"A network trained on the coarse labels {how} ({both})."
-
-
-def _robustness(audit: Audit) -> str:
-    gain, low, high = audit.gain
-    coarse, fine = audit.coarse.median_radius, audit.fine.median_radius
-    interval = f"difference {gain:.3g}, 95 % interval {low:.3g} to {high:.3g}"
-    if low > 0:
-        return (
-            f"Training on subclasses makes it {audit.ratio:.2f} times as robust: the median "
-            f"certified radius grows from {coarse:.3g} to {fine:.3g} ({interval})."
-        )
-    if high < 0:
-        return (
-            f"Training on subclasses makes it less robust: the median certified radius falls from "
-            f"{coarse:.3g} to {fine:.3g} ({interval})."
-        )
-    return (
-        f"No difference in robustness can be told from these points: median certified radius "
-        f"{coarse:.3g} and {fine:.3g} ({interval})."
-    )

@@ -1,27 +1,60 @@
 from __future__ import annotations
 
+import csv
 import json
+import shlex
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_digits
 
 from featavg.apps.cli.main import main
+from featavg.auditing.files import read
+from support import ROOT
+
+SAMPLE = ROOT / "examples" / "digits.csv"
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 @pytest.mark.slow
-def test_the_command_writes_json_and_a_page(tmp_path, six_clusters, audited, capsys):
-    np.savez(tmp_path / "<points>.npz", X=six_clusters.x, y=six_clusters.y)
-    assert main(["audit", str(tmp_path / "<points>.npz"), "--json"]) == 0
+def test_the_command_leaves_json_a_page_and_tables_of_points(
+    tmp_path, few_points, audited_by_three, capsys
+):
+    file = tmp_path / "<points>.npz"
+    names = np.array([f"p{i}" for i in range(120)])
+    np.savez(file, X=few_points.x, y=few_points.y, name=names)
+    assert main(["audit", str(file), "--id", "name", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     folder = tmp_path / "<points>-audit"
     assert json.loads((folder / "audit.json").read_text()) == printed
-    assert printed["ratio"] == pytest.approx(audited.ratio)
+    assert printed["ratio"] == pytest.approx(audited_by_three.ratio)
+    assert printed["direct"]["accuracy"] == audited_by_three.direct.accuracy
     text = (folder / "audit.html").read_text()
     assert "&lt;points&gt;" in text
     assert "<points>" not in text
     assert "http" not in text.replace("http-equiv", "")
-    assert audited.verdict.split(".")[0] in text
+    assert audited_by_three.verdict.split(".")[0] in text
+    assert shlex.split(printed["command"]) == [
+        "featavg",
+        "audit",
+        str(file),
+        "--id=name",
+        "--seed=0",
+    ]
+    points = rows_of(folder / "points.csv")
+    expected = audited_by_three.weakest(names.tolist())[1]
+    assert [list(row.values()) for row in points] == [
+        [str(value) for value in row] for row in expected
+    ]
+    assert {row["kind_direct"] for row in points} <= {"exact", "lower bound"}
+    suggested = rows_of(folder / "label-next.csv")
+    assert [row["id"] for row in suggested] == names[audited_by_three.suggested.index].tolist()
+    assert [row["order"] for row in suggested] == [str(i + 1) for i in range(len(suggested))]
 
 
 @pytest.mark.parametrize(
@@ -37,16 +70,34 @@ def test_bad_commands(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_the_command_says_what_it_left_out(tmp_path, capsys):
+@pytest.mark.slow
+def test_the_command_says_what_it_left_out_and_can_be_repeated(tmp_path, capsys):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40, 2)) * [1, 1000], columns=["a", "b"])
-    frame.assign(y=["u", "v"] * 20).to_csv(tmp_path / "p.csv")
-    assert main(["audit", str(tmp_path / "p.csv"), "--points", "5"]) == 0
+    frame.assign(y=["u", "v"] * 20, note="seen").to_csv(tmp_path / "p.csv")
+    flags = ["--drop=note", "--points=5"]
+    assert main(["audit", str(tmp_path / "p.csv"), *flags]) == 0
     printed = capsys.readouterr().out
-    hints = json.loads((tmp_path / "p-audit" / "audit.json").read_text())["hints"]
+    written = (tmp_path / "p-audit" / "audit.json").read_bytes()
+    hints = json.loads(written)["hints"]
     assert len(hints) == 2
     text = (tmp_path / "p-audit" / "audit.html").read_text()
     for words in ("only numbers the rows and is left out", "have very different scales"):
         assert words in " ".join(printed.split())
         assert words in text
         assert any(words in hint for hint in hints)
+    assert rows_of(tmp_path / "p-audit" / "points.csv")[0].keys() >= {"row", "class", "subclass"}
+    again = shlex.split(json.loads(written)["command"])[1:]
+    assert main([*again, "--out", str(tmp_path / "again")]) == 0
+    assert (tmp_path / "again" / "audit.json").read_bytes() == written
+    assert main([*again, "--standardize"]) == 0
+    assert json.loads((tmp_path / "p-audit" / "audit.json").read_text())["hints"] == hints[:1]
+
+
+def test_the_sample_is_what_scikit_learn_has():
+    table = read(SAMPLE, label="half", subclass="digit", id="image")
+    digits = load_digits()
+    np.testing.assert_array_equal(table.x, digits.data[:400])
+    np.testing.assert_array_equal(table.subclass.astype(int), digits.target[:400])
+    assert ((table.y == "low") == (digits.target[:400] < 5)).all()
+    assert SAMPLE.stat().st_size < 100_000

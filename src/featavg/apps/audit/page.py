@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,16 +18,42 @@ from featavg.drawing.style import rendered
 if TYPE_CHECKING:
     from featavg.auditing.verdict import Audit
 
+_LISTED = 12  # of points to label next; the file has all
 
-def page(audit: Audit, source: str, hints: Sequence[str] = ()) -> str:
-    """Return the audit as an HTML page.
 
-    `source` says where the points came from; `hints` are sentences below the verdict.
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where audited points came from.
+
+    Attributes
+    ----------
+    name, command : str
+        The name of the file, and the command line that repeats the audit.
+    ids : sequence, optional
+        What each point is called; its index by default.
+    id_name : {"id", "row", "index"}
+        What that is.
     """
+
+    name: str
+    command: str
+    ids: Sequence[Any] | None = None
+    id_name: str = "index"
+
+
+def page(audit: Audit, source: Source, hints: Sequence[str] = ()) -> str:
+    """Return the audit as an HTML page; `hints` are sentences below the verdict."""
     curves, cosines = audit.view(), audit.cosines()
     matrix = draw.figure([cosines])
     divide(matrix.axes[0], audit.geometry.class_of)
-    pictures = ((curves.title, draw.figure([curves])), (cosines.title, matrix))
+    pictures = (
+        (curves.title, _SEE_CURVES, draw.figure([curves])),
+        (cosines.title, _SEE_COSINES, matrix),
+    )
+    images = [
+        (title, see, data_address("image/png", rendered(figure, "png")))
+        for title, see, figure in pictures
+    ]
     return render(
         __package__,
         "audit.html",
@@ -34,29 +61,43 @@ def page(audit: Audit, source: str, hints: Sequence[str] = ()) -> str:
         source=source,
         hints=hints,
         rows=table_rows(audit),
-        images=[(title, data_address("image/png", rendered(f, "png"))) for title, f in pictures],
+        suggested=audit.suggested.rows(source.ids)[:_LISTED],
+        weakest=audit.weakest(source.ids)[1][:_LISTED],
+        images=images,
         version=__version__,
     )
 
 
-def table_rows(audit: Audit) -> list[tuple[str, str, str]]:
-    """Return what is shown of the two networks: a name and two values in each row."""
-    coarse, fine = audit.coarse, audit.fine
-    predicted = "–" if audit.predicted_ratio is None else f"{audit.predicted_ratio:.2f}"
+_SEE_CURVES = (
+    "The share of held-out points that are classified correctly whatever is added to their "
+    "features, up to a radius: the further to the right a curve is, the more robust."
+)
+_SEE_COSINES = (
+    "White lines separate the classes. Theory assumes that no two subclasses are alike: all "
+    "cosines a little below 0. Where those of a class are near 1, finer labels gain little."
+)
+
+
+def table_rows(audit: Audit) -> list[list[str]]:
+    """Return what is shown of the networks: a name and a value for each of them in each row."""
+    nets = [net for *_, net in audit.networks]
+    coarse = audit.coarse
     share = f"broken by the universal direction of norm {coarse.universal.radius:.3g}"
     rows = [
-        ("clean accuracy", f"{coarse.accuracy:.1%}", f"{fine.accuracy:.1%}"),
-        ("averaging index", _known(coarse.averaging_index), _known(fine.averaging_index)),
-        ("median certified radius", f"{coarse.median_radius:.3g}", f"{fine.median_radius:.3g}"),
-        (
-            "over the typical norm",
-            f"{coarse.median_radius / audit.norm:.2f}",
-            f"{fine.median_radius / audit.norm:.2f}",
-        ),
-        (share, f"{coarse.universal.broken:.0%}", f"{fine.universal.broken:.0%}"),
+        ["trained on", *(labels for _, _, labels, _ in audit.networks)],
+        ["clean accuracy", *(f"{net.accuracy:.1%}" for net in nets)],
+        ["averaging index", *(_known(net.averaging_index) for net in nets)],
+        ["median certified radius", *(f"{net.median_radius:.3g}" for net in nets)],
+        ["over the typical norm", *(f"{net.median_radius / audit.norm:.2f}" for net in nets)],
+        [share, *(f"{net.universal.broken:.0%}" for net in nets)],
+        ["exact radii", *(f"{net.exact.sum()} of {audit.measured}" for net in nets)],
     ]
-    if audit.divided:
-        rows.append(("times as robust (theory)", "1", f"{_known(audit.ratio)} ({predicted})"))
+    if coarse.median_radius > 0:
+        ratios = (net.median_radius / coarse.median_radius for net in nets)
+        rows.append(["times as robust", *(f"{ratio:.2f}" for ratio in ratios)])
+        if audit.predicted_ratio is not None:
+            predicted = ["1.00", f"{audit.predicted_ratio:.2f}", *[""] * (len(nets) - 2)]
+            rows.append(["times as robust, by theory", *predicted])
     return rows
 
 

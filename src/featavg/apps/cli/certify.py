@@ -15,6 +15,7 @@ from rich import box
 from rich.table import Table
 
 from featavg import checks
+from featavg.apps.cli.audit import add_columns
 from featavg.apps.cli.terminal import OK, Terminal, print_json, whole_number
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
@@ -68,6 +69,7 @@ def add_parsers(commands: Any) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help="the weights of the network")
     parser.add_argument("data", type=Path, metavar="DATA", help="the points, possibly with labels")
     parser.add_argument("--label", metavar="COLUMN", help="the column or array of labels")
+    add_columns(parser)
     norms = ("l2", "linf")
     parser.add_argument("--norm", choices=norms, default="l2", help="of perturbations (l2)")
     box_of_points = "the lowest and highest value of a coordinate, such as 0 1 for pixels"
@@ -97,7 +99,8 @@ def certify(options: argparse.Namespace) -> int:
     out = options.out or options.data.with_name(f"{options.data.stem}-certify")
     check_writable(out)
     net = read_shallow(options.model)
-    table = read(options.data, label=options.label, need_labels=False)
+    columns = {name: getattr(options, name) for name in ("label", "id", "drop")}
+    table = read(options.data, **columns, need_labels=False)
     if table.x.shape[1] != net.dim:
         raise InputError(
             f"DATA must have the {net.dim} coordinates that MODEL takes; {options.data.name} has "
@@ -124,7 +127,8 @@ def certify(options: argparse.Namespace) -> int:
     )
     predicted = net.predict(x)
     path = out / "radii.csv"
-    write_atomically(path, _csv(rows, y, predicted, found).encode())
+    ids = None if options.id is None else [table.ids[row] for row in rows]
+    write_atomically(path, _csv(rows, y, predicted, found, ids).encode())
     summary = _summary(found, predicted, y) | {"available": len(table.x), "file": str(path)}
     if options.json:
         print_json(summary)
@@ -173,15 +177,23 @@ def _chosen(available: int, points: int, seed: int) -> IntArray:
     return np.sort(rng.choice(available, size=min(count, available), replace=False))
 
 
-def _csv(rows: IntArray, y: NDArray[Any] | None, predicted: NDArray[Any], found: Any) -> str:
+def _csv(
+    rows: IntArray,
+    y: NDArray[Any] | None,
+    predicted: NDArray[Any],
+    found: Any,
+    ids: list[Any] | None,
+) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["index", "label", "prediction", "lower", "upper", "exact", "norm"])
+    named = [] if ids is None else ["id"]
+    writer.writerow(["index", *named, "label", "prediction", "lower", "upper", "exact", "norm"])
     for k, row in enumerate(rows.tolist()):
         label = "" if y is None else y[k]
         ends = [repr(float(end[k])) for end in (found.lower, found.upper)]
         exact = "true" if found.exact[k] else "false"
-        writer.writerow([row, label, predicted[k], *ends, exact, found.norm])
+        name = [] if ids is None else [ids[k]]
+        writer.writerow([row, *name, label, predicted[k], *ends, exact, found.norm])
     return text.getvalue()
 
 

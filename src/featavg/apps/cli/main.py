@@ -8,13 +8,13 @@ import sys
 from collections.abc import Sequence
 
 from featavg import __version__
-from featavg.apps.cli import certify, data, experiments, pages, sweep
+from featavg.apps.cli import audit, certify, data, experiments, report, sweep
 from featavg.apps.cli.terminal import BAD_INPUT, INTERRUPTED, OK, PIPE_CLOSED, Parser, complain
 from featavg.apps.cli.warned import printed_warnings
 from featavg.apps.play import launch
 from featavg.errors import InputError, optional_imports
 
-_COMMANDS = (experiments, pages, certify, data, sweep, launch)
+_COMMANDS = (experiments, report, audit, certify, data, sweep, launch)
 
 
 def build_parser() -> Parser:
