@@ -131,12 +131,13 @@ def test_probabilities_are_calibrated():
     )
 
 
-def test_a_few_known_subclasses_are_used():
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_few_known_subclasses_are_used(number):
     rng = np.random.default_rng(2)
     train = fa.MultiCluster(clusters=4, dim=200).sample(200, rng=rng)
     few = np.full(200, np.nan)
     for cluster in range(4):
-        few[np.flatnonzero(train.cluster == cluster)[:2]] = cluster
+        few[np.flatnonzero(train.cluster == cluster)[:number]] = cluster
     model = RadiusClassifier(pieces=2, features=None, **QUICK).fit(train.x, train.y, subclass=few)
     # piece 0 of each class is that of the subclass that comes first
     owner = (model.head_.weights @ train.centers.T).argmax(axis=1)

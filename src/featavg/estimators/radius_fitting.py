@@ -156,7 +156,10 @@ def choose_shape(
 
 
 def held_out_parts(groups: IntArray, fraction: float, rng: np.random.Generator) -> list[Split]:
-    """Return one split, or several of which each point is held out once if there are few points."""
+    """Return one split, or several of which each point is held out once if there are few points.
+
+    The only point of a group is never held out: without it the group would be unknown.
+    """
     first = inner_split(groups, fraction, rng)
     if not first.held_out or len(groups) > _FEW_POINTS:
         return [first]
@@ -164,6 +167,8 @@ def held_out_parts(groups: IntArray, fraction: float, rng: np.random.Generator) 
     for group in np.unique(groups):
         members = np.flatnonzero(groups == group)
         order[members] = (rng.permutation(len(members)) + rng.integers(_PARTS)) % _PARTS
+        if len(members) == 1:
+            order[members] = _PARTS
     everything = np.arange(len(groups))
     return [
         Split(everything[order != part], everything[order == part], held_out=True)
