@@ -24,10 +24,10 @@ MARGINS = (2.0, 1.5, 1.1, 0.8, 0.55, 0.35, 0.22, 0.12)
 _FEW_POINTS, _PARTS = 2000, 4
 # With this many training points, training again with the held-out ones would change little.
 _MANY_POINTS = 8000
-# Shapes are compared with a shorter schedule, on some of the parts. Of n points, a larger shape
-# must raise the radius by the share _GAIN/sqrt(n), and a smaller one may be so many standard errors
-# less accurate.
-_SHORTER, _COMPARED, _GAIN, _LEAST_PATIENCE = 2, 2, 2.0, 0.5
+# Shapes are compared with a shorter schedule, on some of the parts. A smaller shape may have a
+# radius that is _ERRORS standard errors smaller, and be so many standard errors less
+# accurate.
+_SHORTER, _COMPARED, _ERRORS, _LEAST_PATIENCE = 2, 2, 1.0, 0.5
 # A path ends when so many margins have not raised the accuracy by this share of a standard error.
 _PATIENCE, _RISE = 3, 0.25
 
@@ -138,21 +138,30 @@ def choose_shape(
     splits: Sequence[Split],
     rng: np.random.Generator,
 ) -> Shape:
-    """Return the smallest shape that is nearly as robust as the best one, where accurate enough.
+    """Return the smallest shape that may be as robust as the best one, where accurate enough.
 
-    Shapes are compared by short training for every second margin. The fewer points there are, the
-    more a larger shape must gain, since it is also the one that learns more by heart.
+    Shapes are compared by short training for every second margin, on the same held-out points. A
+    shape may be as robust as the best one if its median radius is smaller by at most a standard
+    error of the mean difference of their radii, point by point. Where points are too few to hold
+    any out, accuracy alone counts, since the largest shape is the most robust on its own training
+    points.
     """
     if len(shapes) == 1:
         return shapes[0]
     short = replace(task, schedule=task.schedule.shorter(_SHORTER))
     parts = splits[:_COMPARED]
-    frontiers = [measure_path(short, shape, margins[::2], parts, rng).frontier for shape in shapes]
+    paths = [measure_path(short, shape, margins[::2], parts, rng) for shape in shapes]
     patience = max(task.robustness, _LEAST_PATIENCE)
-    lowest = max(f.lowest_accuracy(patience) for f in frontiers)
-    enough = 1 + _GAIN / np.sqrt(frontiers[0].points)
-    radii = np.array([np.where(f.accuracy >= lowest, f.radius, -np.inf).max() for f in frontiers])
-    return shapes[int(np.flatnonzero(radii >= radii.max() / enough)[0])]
+    lowest = max(path.frontier.lowest_accuracy(patience) for path in paths)
+    candidates = [path.most_robust(lowest) for path in paths]
+    medians = np.array([median for median, _ in candidates])
+    best, best_radii = candidates[int(medians.argmax())]
+    for shape, (median, radii) in zip(shapes, candidates, strict=True):
+        error = paths[0].weights.standard_error(best_radii - radii)
+        tolerance = _ERRORS * error if splits[0].held_out else best
+        if best - median <= tolerance:
+            return shape
+    raise AssertionError("the best shape is as robust as itself")
 
 
 def held_out_parts(groups: IntArray, fraction: float, rng: np.random.Generator) -> list[Split]:
@@ -183,8 +192,18 @@ class MeasuredPath:
     frontier: Frontier
     heads: list[PieceHead]
     values: list[FloatArray]  # for each margin, of shape (points, classes)
+    radii: list[FloatArray]  # for each margin, of shape (points,)
     classes: IntArray
     weights: PointWeights
+
+    def most_robust(self, lowest: float) -> tuple[float, FloatArray]:
+        """Return the largest median radius among places of at least this accuracy, and the radii.
+
+        If no place is accurate enough the median is minus infinity.
+        """
+        medians = np.where(self.frontier.accuracy >= lowest, self.frontier.radius, -np.inf)
+        at = int(medians.argmax())
+        return float(medians[at]), self.radii[at]
 
     def sharpness(self, at: int) -> float:
         """Return the factor of the values under which their softmax fits the classes best."""
@@ -216,7 +235,7 @@ def measure_path(
     classes = np.concatenate([task.classes[check] for check in checks])
     weights = task.weights.some(np.concatenate(checks))
     inputs = [task.x[check].astype(np.float64) for check in checks]
-    rows: list[tuple[float, float, FloatArray]] = []
+    rows: list[tuple[float, float, FloatArray, FloatArray]] = []
     kept: list[PieceHead] = []
     paths = [task.path(split.train, shape, margins, rng) for split in splits]
     for heads in zip(*paths, strict=True):
@@ -224,7 +243,7 @@ def measure_path(
         measured = [(head.class_values(x), task.lower_radii(head, at)) for head, x, at in parts]
         values, radii = (np.concatenate(column) for column in zip(*measured, strict=True))
         accuracy = weights.share(values.argmax(axis=1) == classes)
-        rows.append((accuracy, weights.median(radii), values))
+        rows.append((accuracy, weights.median(radii), values, radii))
         kept.append(heads[0])
         accuracies = np.array([row[0] for row in rows])
         frontier = Frontier(
@@ -241,4 +260,6 @@ def measure_path(
         gain = accuracies.max() - accuracies[:-_PATIENCE].max(initial=0)
         if gain <= _RISE * frontier.standard_error:
             break
-    return MeasuredPath(frontier, kept, [row[2] for row in rows], classes, weights)
+    return MeasuredPath(
+        frontier, kept, [row[2] for row in rows], [row[3] for row in rows], classes, weights
+    )

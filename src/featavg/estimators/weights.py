@@ -83,6 +83,19 @@ class PointWeights:
         """Return the share of the weight of which something is so; exactly 1 if it always is."""
         return 1 - float(self.values @ ~is_so / self.values.sum())
 
+    def standard_error(self, values: FloatArray) -> float:
+        """Return the standard error of the weighted mean of values.
+
+        Examples
+        --------
+        >>> weights = PointWeights(np.array([0.5, 1.5]), np.array([1.0, 3.0]))
+        >>> weights.standard_error(np.array([0.0, 2.0])) == np.std([0, 2, 2, 2]) / 2
+        True
+        """
+        mean = np.average(values, weights=self.values)
+        variance = np.average(np.square(values - mean), weights=self.values)
+        return float(np.sqrt(variance / self.effective_points))
+
     def median(self, values: FloatArray) -> float:
         """Return the weighted median: half of the weight is on either side.
 
