@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -12,8 +15,10 @@ import numpy as np
 
 from featavg.array_files import Arrays
 from featavg.arrays import FloatArray
+from featavg.errors import InputError
 from featavg.files import json_hash
 from featavg.lab.expectations import Expectation
+from featavg.lab.processes import local_workers, one_thread
 from featavg.lab.run_folder import RunFolder
 from featavg.lab.source import code_hash
 from featavg.lab.tables import Measurements, Results, Table
@@ -23,6 +28,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from featavg.drawing.views import View
+
+# A process takes about two seconds to start, so it should save more than that.
+_WORTH_A_PROCESS = 4.0
 
 
 @dataclass(frozen=True)
@@ -161,24 +169,88 @@ class Experiment:
         return draw.figure([] if self.views is None else self.views(parameters, results))
 
     def measure_seeds(
-        self, parameters: Any, seeds: int, folder: RunFolder, *, fresh: bool, progress: bool
+        self,
+        parameters: Any,
+        seeds: int,
+        folder: RunFolder,
+        *,
+        workers: int,
+        fresh: bool,
+        progress: bool,
     ) -> Measured:
-        """Measure every seed that is not saved in the folder yet, or all if `fresh`; save them."""
-        per_seed, seconds, reused = [], 0.0, 0
+        """Measure every seed that is not saved in the folder yet, or all if `fresh`; save them.
+
+        The first one tells how long one takes: if that is worth it, the others are measured side by
+        side.
+        """
+        saved = {} if fresh else _saved(folder, seeds)
+        reused = len(saved)
+        missing = [seed for seed in range(seeds) if seed not in saved]
         with ProgressReporter(self.id, seeds, enabled=progress) as reporter:
-            for seed in range(seeds):
-                saved = None if fresh else folder.load_seed(seed)
-                reused += saved is not None
-                if saved is None:
-                    start = time.perf_counter()
-                    measured = as_arrays(self.measure(parameters, seed))
-                    saved = measured, time.perf_counter() - start
-                    folder.save_json("parameters.json", self.describe(parameters))
-                    folder.save_seed(seed, *saved)
-                per_seed.append(saved[0])
-                seconds += saved[1]
+            reporter.advance(reused)
+            for seed, *measured in self._measured(parameters, missing, workers):
+                folder.save_json("parameters.json", self.describe(parameters))
+                folder.save_seed(seed, *measured)
+                saved[seed] = tuple(measured)
                 reporter.advance()
-        return Measured(per_seed, seconds, reused)
+        in_order = [saved[seed] for seed in range(seeds)]
+        return Measured([found for found, _ in in_order], sum(s for _, s in in_order), reused)
+
+    def _measured(
+        self, parameters: Any, seeds: Sequence[int], workers: int
+    ) -> Iterator[tuple[int, Arrays, float]]:
+        """Yield seeds, their measurements and the seconds that these took, in any order."""
+        left = list(seeds)
+        while left:
+            # experiments on images use several threads themselves
+            threads = one_thread() if self.data is None else nullcontext()
+            with threads:
+                first = _measure(self.measure, parameters, left.pop(0))
+            yield first
+            count = min(workers, len(left))
+            if self.data is None and count > 1 and first[2] > _WORTH_A_PROCESS:
+                yield from self._side_by_side(parameters, left, count)
+                return
+
+    def _side_by_side(
+        self, parameters: Any, seeds: Sequence[int], workers: int
+    ) -> Iterator[tuple[int, Arrays, float]]:
+        """Measure seeds in processes; yield each when it is finished."""
+        with local_workers(workers) as executor:
+            tasks = [
+                executor.submit(_measure_alone, self.measure, parameters, seed) for seed in seeds
+            ]
+            try:
+                for task in as_completed(tasks):
+                    yield task.result()
+            except BrokenProcessPool:
+                raise InputError(
+                    f"a process that measured {self.id} died, most likely because it ran out of "
+                    "memory; finished seeds are saved, and one worker needs less of it."
+                ) from None
+
+
+def _saved(folder: RunFolder, seeds: int) -> dict[int, tuple[Arrays, float]]:
+    """Return the measurements that are saved, and the seconds that they took, by seed."""
+    found = {seed: folder.load_seed(seed) for seed in range(seeds)}
+    return {seed: saved for seed, saved in found.items() if saved is not None}
+
+
+def _measure(
+    measure: Callable[[Any, int], Measurements], parameters: Any, seed: int
+) -> tuple[int, Arrays, float]:
+    """Measure one seed; return it, the measurements, and the seconds that they took."""
+    start = time.perf_counter()
+    measured = as_arrays(measure(parameters, seed))
+    return seed, measured, time.perf_counter() - start
+
+
+def _measure_alone(
+    measure: Callable[[Any, int], Measurements], parameters: Any, seed: int
+) -> tuple[int, Arrays, float]:
+    """Measure one seed in a process of its own, with one thread."""
+    with one_thread():
+        return _measure(measure, parameters, seed)
 
 
 def _differing(parameters: Any, preset: Any) -> list[str]:

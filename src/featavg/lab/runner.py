@@ -57,6 +57,7 @@ def run(
     *,
     seeds: int | None = None,
     out: str | Path = "runs",
+    workers: int = 1,
     fresh: bool = False,
     progress: bool = False,
 ) -> Run:
@@ -79,6 +80,9 @@ def run(
         How many seeds, numbered from 0.
     out : path
         The folder for all runs.
+    workers : int
+        How many seeds are measured at once, in processes of their own; the numbers do not depend
+        on it.
     fresh : bool
         Whether to measure again what is saved.
     progress : bool
@@ -86,11 +90,14 @@ def run(
     """
     parameters = experiment.parameters if parameters is None else parameters
     seeds = experiment.seeds if seeds is None else checks.count("seeds", seeds)
+    workers = checks.count("workers", workers)
     path = Path(out) / experiment.id / experiment.key(parameters)
     check_writable(path)
     folder = RunFolder(path, experiment.source)
     folder.clear()
-    measured = experiment.measure_seeds(parameters, seeds, folder, fresh=fresh, progress=progress)
+    measured = experiment.measure_seeds(
+        parameters, seeds, folder, workers=workers, fresh=fresh, progress=progress
+    )
     return _finish(experiment, parameters, folder, measured)
 
 

@@ -9,6 +9,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from joblib import cpu_count
+
 from featavg.apps.cli import tables
 from featavg.apps.cli.terminal import (
     NOT_REPRODUCED,
@@ -79,7 +81,7 @@ def add_parsers(commands: Any) -> None:
     )
     _add_run_options(every)
     every.add_argument(
-        "--all", action="store_true", help="also the results beyond the paper, about half an hour"
+        "--all", action="store_true", help="also the results beyond the paper, about 20 minutes on two cores"
     )
     every.set_defaults(command=reproduce)
 
@@ -173,6 +175,13 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(if_interrupted=_CONTINUES)
     parser.add_argument("--quick", action="store_true", help="a smaller problem, fewer seeds")
     parser.add_argument("--seeds", type=whole_number, metavar="N", help="how many seeds")
+    parser.add_argument(
+        "--workers",
+        type=whole_number,
+        default=cpu_count(),
+        metavar="N",
+        help="how many seeds to measure at once (default: as many as there are cores)",
+    )
     out = "where to write (default: runs)"
     parser.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help=out)
     parser.add_argument("--fresh", action="store_true", help="measure again what is saved")
@@ -210,6 +219,7 @@ def _execute(experiment: Experiment, options: argparse.Namespace) -> Run:
         chosen_parameters(experiment, options),
         seeds=experiment.usual_seeds(options.quick) if options.seeds is None else options.seeds,
         out=options.out,
+        workers=options.workers,
         fresh=options.fresh,
         progress=True,
     )

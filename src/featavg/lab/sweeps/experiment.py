@@ -49,7 +49,14 @@ class SweepExperiment(Experiment):
         return code_hash(self.design, self.collect, type(self.parameters))
 
     def measure_seeds(
-        self, parameters: Any, seeds: int, folder: RunFolder, *, fresh: bool, progress: bool
+        self,
+        parameters: Any,
+        seeds: int,
+        folder: RunFolder,
+        *,
+        workers: int,
+        fresh: bool,
+        progress: bool,
     ) -> Measured:
         """Run what is missing of the sweep, and redraw the picture while it fills in."""
         design = self.design(parameters, seeds)
@@ -69,5 +76,5 @@ class SweepExperiment(Experiment):
         if fresh:
             shutil.rmtree(folder.path / "sweep", ignore_errors=True)
         folder.save_json("parameters.json", self.describe(parameters))
-        table = sweep(design, folder.path / "sweep", progress=progress, watch=draw)
+        table = sweep(design, folder.path / "sweep", workers=workers, progress=progress, watch=draw)
         return collected(table.to_pylist())

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import multiprocessing
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Executor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -21,6 +18,7 @@ from joblib import cpu_count
 from featavg import checks
 from featavg.errors import InputError, optional_imports
 from featavg.lab.experiment import Experiment
+from featavg.lab.processes import local_workers, one_thread
 from featavg.lab.source import module_hash, module_of, package_hash
 from featavg.lab.sweeps.design import Design, Job
 from featavg.lab.sweeps.store import FAILED, Row, row_of
@@ -62,7 +60,7 @@ def worker_pool(
     """Give processes of this machine, or the workers of a cluster that can run an experiment."""
     if cluster is None:
         count = cpu_count() if workers is None else checks.count("workers", workers)
-        yield WorkerPool(lambda: _local_workers(count), count, lambda: None)
+        yield WorkerPool(lambda: local_workers(count), count, lambda: None)
         return
     if workers is not None:
         raise InputError("workers must not be given with a cluster, which has its own.")
@@ -78,10 +76,7 @@ def worker_pool(
 
 def run_batch(design: Design, batch: Sequence[Job], source: str) -> list[Row]:
     """Run jobs in a worker, one after the other with one thread each."""
-    from threadpoolctl import threadpool_limits
-
-    os.environ["LOKY_MAX_CPU_COUNT"] = "1"  # keeps joblib from starting processes in a worker
-    with threadpool_limits(limits=1):
+    with one_thread():
         return [_run_one(design, job, source) for job in batch]
 
 
@@ -110,38 +105,6 @@ def _scalars(experiment: Experiment, parameters: Any, job: Job) -> dict[str, flo
         for name, value in measured.items()
         if np.ndim(value) == 0
     }
-
-
-@contextlib.contextmanager
-def _local_workers(count: int) -> Iterator[Executor]:
-    """Give new processes of this machine, and end them afterwards."""
-    context = multiprocessing.get_context("spawn")
-    executor = ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
-    try:
-        yield executor
-    finally:
-        # running jobs are not waited for: nothing would save their results
-        processes = list((executor._processes or {}).values())
-        executor.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.join()
-
-
-def _begin() -> None:
-    """Leave Ctrl-C to the parent process, and end when it ends, also if it is killed."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 @contextlib.contextmanager
