@@ -81,7 +81,7 @@ def add_parsers(commands: Any) -> None:
     )
     _add_run_options(every)
     every.add_argument(
-        "--all", action="store_true", help="also the results beyond the paper, about 20 minutes on two cores"
+        "--all", action="store_true", help="also the results beyond it (20 minutes on two cores)"
     )
     every.set_defaults(command=reproduce)
 
