@@ -188,10 +188,10 @@ class Experiment:
         missing = [seed for seed in range(seeds) if seed not in saved]
         with ProgressReporter(self.id, seeds, enabled=progress) as reporter:
             reporter.advance(reused)
-            for seed, *measured in self._measured(parameters, missing, workers):
+            for seed, measured, seconds in self._measured(parameters, missing, workers):
                 folder.save_json("parameters.json", self.describe(parameters))
-                folder.save_seed(seed, *measured)
-                saved[seed] = tuple(measured)
+                folder.save_seed(seed, measured, seconds)
+                saved[seed] = measured, seconds
                 reporter.advance()
         in_order = [saved[seed] for seed in range(seeds)]
         return Measured([found for found, _ in in_order], sum(s for _, s in in_order), reused)
