@@ -16,7 +16,9 @@ from featavg.networks.shallow import ShallowNet
 from featavg.robustness.exact.bracket import probability_radii
 from featavg.robustness.exact.checking import proved_bound
 from featavg.robustness.exact.contest import Decision
+from featavg.robustness.exact.nearest import unless_beyond_reach
 from featavg.robustness.exact.proof import Proof
+from featavg.robustness.exact.search import kink_distance
 from featavg.robustness.exact.tasks import (
     LONGEST,
     Limits,
@@ -172,6 +174,9 @@ class SearchCertificate(Certificate):
             if proof is not None:
                 problem = decision.problem(x, own, opposing)
                 proved[i] = proved_bound(problem, geometry, proof)
+                if np.isinf(radii.lower[i]):
+                    lengths = geometry.length(x), kink_distance(problem, geometry)
+                    proved[i] = unless_beyond_reach(proved[i] * (1 + 1e-9), *lengths)
         return turned, proved
 
     def _allows(self, point: FloatArray) -> bool:

@@ -62,8 +62,8 @@ class Radii(Pictured):
     ----------
     lower : array of shape (points,)
         No perturbation of a smaller norm turns the decision: a proof, with rounding allowed for.
-        0 where nothing is proved. Infinity means that nothing was found within a million times the
-        typical distance to a kink, and that what is further cannot be told from nothing.
+        0 where nothing is proved. Infinity means that nothing was found, and that nothing turns the
+        decision within a million times the length of the point and the typical distance to a kink.
     upper : array of shape (points,)
         The norm of a perturbation that does; infinity where none exists or none was found. Both
         bounds are 0 where the decision is wrong without an attack, and infinity where nothing can

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 from featavg.robustness.exact.geometry import Cap, Euclidean
+from featavg.robustness.exact.max_norm import MaxNorm
 from featavg.robustness.exact.nearest import (
     Rows,
     nearest_point,
@@ -50,11 +51,20 @@ def test_reach_of_rows_along_the_normal_keeps_all_digits():
 
 
 def test_rows_with_errors_are_never_proved_to_be_empty():
-    """v1 <= -1 and v1 >= 1, but for errors of the slopes by which they meet at a distance of 20."""
+    """v1 <= -1 and v1 >= 1, but for errors of the slopes by which they meet far out."""
     A, b = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([-1.0, -1.0])
-    rows = Rows(A, b, np.full(2, 0.05), np.zeros(2))
-    assert proved_distance(rows, np.ones(2)) <= 20
-    assert proved_distance(Rows.of(A, b), np.ones(2)) == np.inf
+    for error in (0.05, 1e-8, 1e-13):
+        rows = Rows(A, b, np.full(2, error), np.zeros(2))
+        truth = Rows.of(A - [0, error], b)  # meet at (0, 1 / error)
+        assert (truth.A @ [0, 1 / error] <= truth.b).all()
+        for geometry in (Euclidean(), MaxNorm(np.full(2, -np.inf), np.full(2, np.inf))):
+            distance, _, _ = geometry.proved(rows, np.ones(2), np.inf)
+            assert 0.9 / error < distance <= 1 / error
+            answer = geometry.nearest(rows, np.inf)
+            assert answer.point is None
+            assert answer.distance <= 1 / error
+    # rounding of the multipliers alone does not prove it, either
+    assert 1e14 < proved_distance(Rows.of(A, b), np.ones(2)) < np.inf
 
 
 def test_planes_allow_for_errors_of_the_slopes():

@@ -14,10 +14,11 @@ from featavg.errors import InputError
 from featavg.networks.activation import refuse_smooth
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness.attacks import check_points
+from featavg.robustness.exact.nearest import unless_beyond_reach
 from featavg.robustness.exact.nodes import Found
 from featavg.robustness.exact.odds_bound import log_odds_lower_bound
 from featavg.robustness.exact.odds_parts import OddsProblem
-from featavg.robustness.exact.odds_search import OddsSearch
+from featavg.robustness.exact.odds_search import OddsSearch, kink_distance
 from featavg.robustness.exact.tasks import Limits, search_all
 from featavg.robustness.minimal_norm import attack_all
 from featavg.robustness.radii import Radii
@@ -55,8 +56,11 @@ def probability_radii(
         for i in wide.tolist()
     ]
     found = search_all(partial(_search, limits=limits), tasks, jobs, progress)
-    for i, answer in zip(wide, found, strict=True):
+    for i, task, answer in zip(wide, tasks, found, strict=True):
         lower[i] = max(lower[i], answer.lower)
+        if answer.point is None and np.isinf(best.norm[i]):
+            lengths = float(np.linalg.norm(points[i])), kink_distance(task.odds)
+            lower[i] = unless_beyond_reach(lower[i], *lengths)
         if answer.point is not None and answer.upper < best.norm[i]:
             best.norm[i], best.u[:, i] = answer.upper, answer.point
     norms, perturbations = best.turning(view, points)

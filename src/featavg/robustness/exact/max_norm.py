@@ -11,9 +11,8 @@ from featavg.robustness.exact.nearest import FAR, NearestPoint, Rows
 from featavg.robustness.exact.simplex import Simplex, bound_of
 
 ROUNDOFF = 2.3e-16
-# Relative to what was summed up: below this a sum is zero, and above that it is not.
+# Relative to what was summed up: below this a slope is zero.
 ZERO = 1e-13
-NOT_ZERO = 1e-12
 # In units of the distance: by how much rows may be violated, and a bound fall short of its point.
 VIOLATED = 1e-10
 SHORT = 1e-8
@@ -138,13 +137,13 @@ class MaxNorm(Geometry):
         self, rows: Rows, point: FloatArray | None, multipliers: FloatArray, cutoff: float
     ) -> NearestPoint | None:
         """Return an answer whose multipliers prove what it says; None if they do not."""
-        distance, normal, plane = self.proved(rows, multipliers, cutoff)
+        found = self._found(rows, point, multipliers, cutoff)
         if point is None:
-            proved = distance >= min(cutoff, self.extent, FAR) * (1 - SHORT)
+            proved = found.distance >= min(cutoff, self.extent, FAR) * (1 - SHORT)
         else:
-            proved = self.length(point) <= distance + SHORT
+            proved = self.length(point) <= found.distance + SHORT
             proved = proved and bool((rows.A @ point <= rows.b + VIOLATED).all())
-        return NearestPoint(point, distance, multipliers, normal, plane) if proved else None
+        return found if proved else None
 
     def _second_opinion(self, rows: Rows, cutoff: float) -> NearestPoint:
         """Solve by two other linear programs, with the violation and the norm as variables.
@@ -175,8 +174,15 @@ class MaxNorm(Geometry):
         multipliers = np.zeros(count)
         if program.status == 0:
             multipliers = np.maximum(-program.ineqlin.marginals[:count], 0)
+        return self._found(rows, point, multipliers, cutoff)
+
+    def _found(
+        self, rows: Rows, point: FloatArray | None, multipliers: FloatArray, cutoff: float
+    ) -> NearestPoint:
+        """Return an answer with what its multipliers prove."""
         distance, normal, plane = self.proved(rows, multipliers, cutoff)
-        return NearestPoint(point, distance, multipliers, normal, plane)
+        is_final = point is None and normal is None and distance >= FAR
+        return NearestPoint(point, distance, multipliers, normal, plane, is_final)
 
     def proved(
         self, rows: Rows, multipliers: FloatArray, cutoff: float
@@ -198,11 +204,7 @@ class MaxNorm(Geometry):
         distance = bound_of(g, gain, room * (1 + 4 * ROUNDOFF), error=error)
         distance *= 1 - 8 * ROUNDOFF
         norm = float(np.abs(g).sum())
-        if np.isinf(self.extent) and norm <= ZERO * float(multipliers.sum()):
-            sizes = float(np.abs(rows.b) @ multipliers)
-            empty = gain > NOT_ZERO * sizes and distance >= FAR
-            return (np.inf if empty else distance), None, 0.0
-        if norm == 0:
+        if norm == 0 or (np.isinf(self.extent) and norm <= ZERO * float(multipliers.sum())):
             return distance, None, 0.0
         # the plane is for points within the cutoff
         plane = (gain - error * min(cutoff, self.extent, FAR)) / norm

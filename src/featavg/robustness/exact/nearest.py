@@ -14,8 +14,10 @@ from featavg.arrays import FloatArray
 # Distances are handed over in units of the one that is looked for, so absolute tolerances do.
 _TOLERANCE = 1e-11
 _NO_LOWER_BOUND = 1e30
-# What is further away than this cannot be told from what is not there.
+# What is further away than this is looked for in a larger unit.
 FAR = 1e6
+# Nothing nearer than so many times all lengths of a point counts as nothing at all.
+_HORIZON = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +53,18 @@ class NearestPoint:
     point : array or None
         The nearest point; None if there is none nearer than the cutoff.
     distance : float
-        A distance that no point of the polyhedron falls short of, proved by duality; infinity
-        where it is proved to be empty.
+        A distance that no point of the polyhedron falls short of, proved by duality. It is finite
+        even where the polyhedron is empty: rounding limits what can be proved. Infinity is for
+        those who know it from rational arithmetic, or from a box.
     multipliers : array of shape (rows,)
         What proves it.
     normal : array or None
         A direction of dual length 1.
     plane : float
         How far all points within the cutoff are along it at least.
+    is_final : bool
+        Whether there is no point and rounding alone limits the distance (the slope is zero up to
+        its error), so that no more can be proved in another unit.
     """
 
     point: FloatArray | None
@@ -66,6 +72,7 @@ class NearestPoint:
     multipliers: FloatArray
     normal: FloatArray | None = None
     plane: float = 0.0
+    is_final: bool = False
 
 
 def nearest_point(rows: Rows, cutoff: float = np.inf) -> NearestPoint:
@@ -106,8 +113,22 @@ def nearest_point(rows: Rows, cutoff: float = np.inf) -> NearestPoint:
     if flag == 1 and (A @ point <= b + 1e-10).all() and _length(point) <= distance + 1e-8:
         return NearestPoint(point, distance, multipliers, *proved_plane(rows, multipliers, cutoff))
     if flag == -1 and distance >= min(cutoff, FAR):
-        return NearestPoint(None, distance, multipliers)
+        return _no_point(rows, multipliers)
     return second_opinion(rows, cutoff)
+
+
+def unless_beyond_reach(lower: float, *lengths: float) -> float:
+    """Return a bound of the radius of a point for which no perturbation was found.
+
+    It becomes infinity where it is a million times as large as the lengths that matter to the
+    point, all in the units of the user. Rounding lets no larger number be proved in general.
+
+    Examples
+    --------
+    >>> unless_beyond_reach(3e6, 2.0, 5.0), unless_beyond_reach(6e6, 2.0, 5.0)
+    (3000000.0, inf)
+    """
+    return np.inf if lower >= _HORIZON * max(lengths) else lower
 
 
 @lru_cache(maxsize=16)
@@ -115,19 +136,26 @@ def _constants(dimensions: int) -> tuple[FloatArray, FloatArray]:
     return np.eye(dimensions), np.zeros(dimensions)
 
 
+def _no_point(rows: Rows, multipliers: FloatArray) -> NearestPoint:
+    distance = proved_distance(rows, multipliers)
+    _, error = _gain_and_error(rows, multipliers)
+    is_final = distance >= FAR and _length(multipliers @ rows.A) <= error
+    return NearestPoint(None, distance, multipliers, is_final=is_final)
+
+
 def _length(point: FloatArray) -> float:
     return float(np.sqrt(point @ point))
 
 
 def proved_distance(rows: Rows, multipliers: FloatArray) -> float:
-    """Return the distance that multipliers prove; infinity where they prove that there is none."""
+    """Return the distance that multipliers prove.
+
+    A slope that is zero up to its error (Farkas) proves a large distance, but not that the
+    polyhedron is empty: the true slope may be as long as the error.
+    """
     gain, error = _gain_and_error(rows, multipliers)
-    if gain <= 0:
-        return 0.0
-    norm, sizes = _length(multipliers @ rows.A), float(np.abs(rows.b) @ multipliers)
-    distance = gain / (norm + error) if norm + error > 0 else np.inf
-    # zero up to rounding (Farkas), if the gain is not rounding as well
-    return np.inf if norm <= error and gain > 1e-12 * sizes and distance >= FAR else distance
+    steepest = _length(multipliers @ rows.A) + error
+    return gain / steepest if gain > 0 and steepest > 0 else 0.0
 
 
 def _gain_and_error(rows: Rows, multipliers: FloatArray) -> tuple[float, float]:
@@ -146,7 +174,7 @@ def second_opinion(rows: Rows, cutoff: float) -> NearestPoint:
     multipliers, residual = nnls(stacked, target, maxiter=100 * len(rows.b))
     distance = proved_distance(rows, multipliers)
     if residual * FAR < 0.1:  # the nearest point would be at a distance of 1/residual
-        return NearestPoint(None, distance, multipliers)
+        return _no_point(rows, multipliers)
     remainder = stacked @ multipliers - target
     multipliers = multipliers / -remainder[-1]
     point = -remainder[:-1] / remainder[-1]

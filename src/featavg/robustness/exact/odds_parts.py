@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.robustness.exact.geometry import Cap, Euclidean
-from featavg.robustness.exact.nearest import FAR, Rows
+from featavg.robustness.exact.nearest import Rows
 
 ROUNDOFF = 32 * float(np.finfo(np.float64).eps)
 # Relative to what was summed up: a slope smaller than this is none.
@@ -78,19 +79,22 @@ class HalfSpaces:
         high = Euclidean().reach(self.slopes, self.norms, cap)[1]
         return self.offsets + high + self.offset_errors + self.slope_errors * cap.radius
 
-    def rows(self, radius: float) -> Rows | None:
-        """Return them with slopes of norm 1; None where one holds nowhere in a ball.
+    @cached_property
+    def _flat(self) -> BoolArray:
+        """Where a function has no slope but rounding."""
+        return self.norms <= _NOISE * self.slope_errors / ROUNDOFF
 
-        Functions without a slope hold everywhere or nowhere.
-        """
-        flat = self.norms <= _NOISE * self.slope_errors / ROUNDOFF
-        if flat.any():
-            most = (self.offsets + self.offset_errors)[flat]
-            steep = (self.norms + self.slope_errors)[flat]
-            most += np.where(steep > 0, steep, 0.0) * min(radius, FAR)
-            if (most < 0).any():
-                return None
-        which = ~flat & (self.offsets < _LARGE)
+    @property
+    def constant_distance(self) -> float:
+        """A distance up to which a function without a slope, and so all of them, holds nowhere."""
+        short = -(self.offsets + self.offset_errors)[self._flat]
+        steep = (self.norms + self.slope_errors)[self._flat]
+        with np.errstate(divide="ignore"):
+            return float((short[short > 0] / steep[short > 0]).max(initial=0.0))
+
+    def rows(self) -> Rows:
+        """Return those that have a slope, with slopes of norm 1."""
+        which = ~self._flat & (self.offsets < _LARGE)
         norms = self.norms[which]
         return Rows(
             -self.slopes[which] / norms[:, None],

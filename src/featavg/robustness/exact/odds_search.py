@@ -11,7 +11,7 @@ import numpy as np
 
 from featavg.arrays import FloatArray, IntArray
 from featavg.robustness.exact.geometry import Cap, Euclidean
-from featavg.robustness.exact.nearest import NearestPoint, Rows
+from featavg.robustness.exact.nearest import FAR, NearestPoint, Rows
 from featavg.robustness.exact.nodes import Budget, Found
 from featavg.robustness.exact.odds_parts import NO_BOUND, Cuts, OddsProblem, Part, Relaxation
 from featavg.robustness.exact.odds_rows import LogOdds
@@ -74,7 +74,7 @@ class OddsSearch:
 
     def __init__(self, problem: OddsProblem, incumbent: FloatArray | None = None) -> None:
         self._problem, self._best = problem, incumbent
-        self._use_unit(_kink_distance(problem) if incumbent is None else _length(incumbent))
+        self._use_unit(kink_distance(problem) if incumbent is None else _length(incumbent))
 
     def run(self, budget: Budget) -> Found:
         """Return bounds of the radius, nearly equal unless the budget is spent."""
@@ -166,10 +166,10 @@ class OddsSearch:
         node = None
         for _ in range(_ROUNDS):
             relaxation = self._odds.relax(part, cap)
-            answer = None if relaxation is None else self._nearest(relaxation)
-            if relaxation is None or answer is None:  # nothing within the ball
+            if relaxation is None:  # nothing within the ball
                 self._close(self._radius)
                 return
+            answer = self._nearest(relaxation)
             bound = max(bound, answer.distance)
             if answer.point is None or bound >= self._radius * (1 - CLOSED):
                 self._close(bound)
@@ -192,22 +192,21 @@ class OddsSearch:
         if node is not None:
             heapq.heappush(heap, node)
 
-    def _nearest(self, relaxation: Relaxation) -> NearestPoint | None:
-        """Return the nearest point of a relaxation; None if there is none, up to cuts."""
+    def _nearest(self, relaxation: Relaxation) -> NearestPoint:
+        """Return the nearest point of a relaxation, up to cuts."""
         odds, s = self._odds, relaxation.part.strongest
         signs = odds.sign_rows(relaxation.part.signs)
         if not relaxation.has_lines:
             return Euclidean().nearest(signs, self._radius)
         if s not in self._cuts:
             self._cuts[s] = odds.cuts_at(np.zeros(odds.V.shape[1]), relaxation)
-        best: NearestPoint | None = None
+        best = NearestPoint(None, 0.0, np.zeros(0))
         for _ in range(_CUT_ROUNDS):
             spaces = odds.cut_half_spaces(self._cuts[s], relaxation)
-            rows = spaces.rows(self._radius)
-            if rows is None:
-                return None
-            answer = Euclidean().nearest(rows.and_also(signs), self._radius)
-            if best is None or answer.distance >= best.distance:
+            if spaces.constant_distance >= min(self._radius, FAR):
+                return NearestPoint(None, spaces.constant_distance, np.zeros(0))
+            answer = Euclidean().nearest(spaces.rows().and_also(signs), self._radius)
+            if answer.distance >= best.distance:
                 best = answer
             if answer.point is None or answer.distance >= self._radius * (1 - CLOSED):
                 return answer
@@ -279,10 +278,10 @@ class OddsSearch:
         signs = odds.sign_rows(node.part.signs)
         for _ in range(_CUT_ROUNDS):
             cuts = self._cuts[s]
-            rows = odds.cut_half_spaces(cuts, node.relaxation).rows(self._radius)
-            if rows is None:
+            spaces = odds.cut_half_spaces(cuts, node.relaxation)
+            if spaces.constant_distance >= self._radius:
                 return True
-            rows = rows.and_also(signs)
+            rows = spaces.rows().and_also(signs)
             inside = Rows(rows.A, rows.b - _MARGIN, rows.A_errors, rows.b_errors)
             answer = Euclidean().nearest(inside, self._radius)
             if answer.point is None:
@@ -348,7 +347,7 @@ def _by_sign(part: Part, r: int) -> Iterator[Part]:
         yield replace(part, signs=signs)
 
 
-def _kink_distance(problem: OddsProblem) -> float:
+def kink_distance(problem: OddsProblem) -> float:
     """Return the typical distance to where a neuron switches on or off."""
     norms = Euclidean().dual_length(problem.weights)
     live = (norms > 0) & (problem.z != 0)

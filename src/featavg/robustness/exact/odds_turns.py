@@ -8,7 +8,7 @@ import numpy as np
 
 from featavg.arrays import BoolArray, FloatArray
 from featavg.robustness.exact.geometry import Euclidean
-from featavg.robustness.exact.nearest import Rows
+from featavg.robustness.exact.nearest import FAR, Rows
 from featavg.robustness.exact.odds_parts import Cuts, Lines
 from featavg.robustness.exact.odds_rows import LogOdds
 
@@ -55,9 +55,9 @@ def nearest_turn(
     cuts = cut_at(v)
     for _ in range(_CUT_ROUNDS):
         spaces = odds.half_spaces(cuts.gains, cuts.consts, cuts.errors, cuts.masks, lines)
-        rows = spaces.rows(cutoff)
-        if rows is None:
+        if spaces.constant_distance >= min(cutoff, FAR):
             return None
+        rows = spaces.rows()
         point = Euclidean().nearest(Rows.of(rows.A, _inside(rows.b)), cutoff).point
         if point is None:
             return None

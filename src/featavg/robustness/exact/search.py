@@ -26,10 +26,12 @@ _AT_KINK = 1e-9
 _ROUNDS = 4
 _WORTHWHILE = 1.02
 # A radius smaller or larger than this, in its unit, is looked at again in another unit; and by how
-# much the unit grows while nothing is found and nothing is proved. No more than this many units.
+# much the unit grows while nothing is found and nothing is proved, but not once it is as large as
+# the distance that is proved. No more than this many units.
 _TINY = 1e-4
 _LARGE = 1e2
 _FURTHER = 1e5
+_BARELY = 10.0
 _UNITS = 8
 # The relaxation over all patterns is worth its time from this many undecided neurons on.
 _MANY = 4
@@ -63,12 +65,13 @@ class ContestSearch:
         self._problem, self._geometry, self._contests = problem, geometry, problem.contests
         self._best: FloatArray | None = None
         self._radius = self._unproved = np.inf
-        self._use_unit(_kink_distance(problem, geometry))
+        self._use_unit(kink_distance(problem, geometry))
         self._guess()
         self._rescale()
 
     def run(self, budget: Budget) -> Found:
         """Return the radius: both bounds equal up to rounding, unless the budget is spent."""
+        has_grown = False
         for _ in range(_UNITS):
             bound = self._explore(budget)
             if self._radius < _TINY:  # what looks like this may be rounding
@@ -78,8 +81,9 @@ class ContestSearch:
             elif np.isinf(self._radius) and np.isfinite(self._unproved):
                 # nothing within what this unit can resolve
                 unit = min(self._pieces.unit * _FURTHER, self._geometry.extent)
-                if unit <= self._pieces.unit:
+                if unit <= self._pieces.unit or (has_grown and self._unproved < _BARELY):
                     return self._found(bound)
+                has_grown = True
             else:
                 return self._found(bound)
             self._best, self._radius, self._unproved = None, np.inf, np.inf
@@ -260,7 +264,7 @@ class ContestSearch:
                 answer = win.nearest
                 log.rounds.append(Round(pieces.weights(index, win, decided), self._furthest))
             if answer.point is None:
-                if answer.distance <= pieces.geometry.extent:
+                if answer.distance <= pieces.geometry.extent and not answer.is_final:
                     self._unproved = min(self._unproved, answer.distance)
                 self._close(max(bound, answer.distance))
                 return
@@ -344,7 +348,7 @@ class ContestSearch:
         return Found(min(bound, self._radius) * unit, self._radius * unit, point, proof)
 
 
-def _kink_distance(problem: PointProblem, geometry: Geometry) -> float:
+def kink_distance(problem: PointProblem, geometry: Geometry) -> float:
     """Return the typical distance to where a neuron switches on or off."""
     norms = geometry.dual_length(problem.weights)
     live = norms > 0

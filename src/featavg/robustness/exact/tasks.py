@@ -20,9 +20,10 @@ from featavg.robustness.exact.checking import proved_bound
 from featavg.robustness.exact.contest import Decision, span_basis
 from featavg.robustness.exact.geometry import Euclidean, Geometry
 from featavg.robustness.exact.max_norm import MaxNorm
+from featavg.robustness.exact.nearest import unless_beyond_reach
 from featavg.robustness.exact.nodes import Budget, Found
 from featavg.robustness.exact.proof import Proof
-from featavg.robustness.exact.search import ContestSearch
+from featavg.robustness.exact.search import ContestSearch, kink_distance
 from featavg.robustness.exact.verify import is_level, leaves
 
 # A perturbation should turn the decision as it is and when stretched by this.
@@ -111,6 +112,8 @@ class PointSearch:
         nothing = np.zeros_like(task.x)
         lower = self._checked(found, task, geometry)
         if found.point is None:
+            lengths = geometry.length(task.x), kink_distance(problem, geometry)
+            lower = unless_beyond_reach(lower, *lengths)
             return Answer(lower, found.upper, nothing, True, found.proof)
         if found.upper * problem.steepness <= _NOTHING * size and is_level(
             self.net, task.x, task.own, task.opposing
