@@ -38,6 +38,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         pool = Pool(workers)
+        pool.wake()
         app.state.sessions = SessionRegistry(pool)
         tidying = asyncio.create_task(app.state.sessions.keep_tidy())
         try:
@@ -76,8 +77,9 @@ def _file(content: bytes, kind: str) -> Any:
     return answer
 
 
-async def _about(_: Request) -> Response:
+async def _about(request: Request) -> Response:
     """Return the sliders and the presets."""
+    request.app.state.sessions.wake()
     return JSONResponse(about(presets()))
 
 

@@ -75,6 +75,10 @@ class SessionRegistry:
         for session in self._sessions.values():
             session.turn += 1
 
+    def wake(self) -> None:
+        """Start the processes, because a page is being opened."""
+        self._pool.wake()
+
     def alive(self, tab: str) -> None:
         """Note that a page is still open."""
         if tab in self._sessions:
@@ -93,6 +97,7 @@ class SessionRegistry:
         while True:
             await asyncio.sleep(_BETWEEN_CHECKS)
             await self.drop_idle()
+            await self._pool.end_unused()
 
     async def drop_idle(self) -> None:
         """Drop the sessions of pages that are closed or have not been used for long."""

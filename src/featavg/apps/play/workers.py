@@ -2,21 +2,25 @@
 
 Python threads would share one core, and a long computation for one visitor would block the pages of
 the others. Each process keeps many trainings and answers short requests in the order of arrival, so
-that all of them make progress.
+that all of them make progress. A process without trainings ends after a while, because nothing else
+returns all of its memory, and is started again when it is needed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import itertools
 import multiprocessing
 import os
 import signal
 import sys
+import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -28,6 +32,7 @@ from featavg.errors import InputError
 _LARGEST_POOL = 8
 _SLICE = 0.06  # seconds of training for one request
 _RADII_SLICE = 0.3
+_REST = 4.0  # seconds without trainings after which a process ends
 
 
 class WorkerLostError(RuntimeError):
@@ -35,43 +40,84 @@ class WorkerLostError(RuntimeError):
 
 
 class Worker:
-    """A process, and the thread that exchanges messages with it."""
+    """A process while there is one, and the thread that starts and ends it and talks to it."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1)  # its queue keeps the order of requests
-        self._start()
+        self._process: SpawnProcess | None = None
+        self._open: set[int] = set()
+        self._last_used = time.monotonic()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process."""
+        return self._process is not None
+
+    def wake(self) -> None:
+        """Start the process, without waiting for it."""
+        self._thread.submit(self._start)
+
+    async def end_if_unused(self) -> None:
+        """End the process if it has had no training for a while."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._end_if_unused)
 
     def _start(self) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        self._pipe, theirs = spawn.Pipe()
-        self._process = spawn.Process(target=_work, args=(theirs,), daemon=True)
-        self._process.start()
-        theirs.close()
+        if self._process is None:
+            spawn = multiprocessing.get_context("spawn")
+            self._pipe, theirs = spawn.Pipe()
+            self._process = spawn.Process(target=_work, args=(theirs,), daemon=True)
+            self._process.start()
+            theirs.close()
+        self._last_used = time.monotonic()
+
+    def _end_if_unused(self) -> None:
+        if not self._open and time.monotonic() - self._last_used >= _REST:
+            self._end()
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._pipe.close()
+            self._process.terminate()
+            self._process.join()
+            self._process.close()
+            self._process = None
 
     async def call(self, command: str, key: int, *arguments: Any) -> Any:
         """Send a command to the process and return its answer."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._exchange, command, key, *arguments)
 
-    def _exchange(self, *request: Any) -> Any:
+    def _exchange(self, command: str, key: int, *arguments: Any) -> Any:
+        if command == "open":
+            self._open.add(key)
+        elif command == "close":
+            if key not in self._open:  # its process has ended
+                return None
+            self._open.discard(key)
+        self._start()
         try:
-            self._pipe.send(request)
+            self._pipe.send((command, key, *arguments))
             is_answer, answer = self._pipe.recv()
         except (EOFError, OSError):
-            self._start()  # for the next request
+            self._end()  # the next request starts another one
+            self._open.clear()
             raise WorkerLostError(
                 "the computation was lost because a process of the playground ended; train again."
             ) from None
+        finally:
+            self._last_used = time.monotonic()
         if is_answer:
             return answer
         raise InputError(answer)
 
     def stop(self) -> None:
         """Terminate the process."""
-        self._process.terminate()
-        self._process.join()
-        self._thread.shutdown(wait=True, cancel_futures=True)
-        self._pipe.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        if (process := self._process) is not None:
+            with contextlib.suppress(ValueError):  # the thread has just closed it
+                process.terminate()  # the thread may be waiting for an answer
+        self._thread.shutdown(wait=True)
+        self._end()
 
 
 class RemoteRun:
@@ -112,6 +158,23 @@ class Pool:
     def size(self) -> int:
         """The number of processes."""
         return len(self._workers)
+
+    @property
+    def running(self) -> int:
+        """The number of processes that are running now."""
+        return sum(worker.is_running for worker in self._workers)
+
+    def wake(self) -> None:
+        """Start the processes that are not running, without waiting for them."""
+        for worker in self._workers:
+            worker.wake()
+
+    async def end_unused(self) -> None:
+        """End the processes that have had no training for a while."""
+        before = self.running
+        await asyncio.gather(*(worker.end_if_unused() for worker in self._workers))
+        if self.running < before:
+            _return_memory()
 
     def runs(self, settings: Settings) -> list[RemoteRun]:
         """Return a run for each network, not opened yet."""
