@@ -6,8 +6,11 @@ memory is that of the server and its worker processes, where shared pages count 
 
     python benchmarks/playground_load.py [--clients 100]
 
-The exit code is 1 if memory exceeds the cap by more than 20 %, if a client is left without an
-answer, or if memory is not back to within 20 % of the start a minute after the last page closes.
+The start is the smallest memory before the first page: that of the server alone, after its worker
+processes have ended for lack of work. The exit code is 1 if memory exceeds the cap by more than
+20 %, if a client is left without an answer, or if memory is not back to within 20 % of the start a
+minute after the last page closes. Run it with an environment that no other process uses, whose
+shared pages would count as theirs.
 """
 
 from __future__ import annotations
@@ -33,7 +36,8 @@ def memory(server: int) -> float:
     while waiting:
         folder = Path("/proc") / str(waiting.pop())
         try:
-            waiting += map(int, (folder / "task" / folder.name / "children").read_text().split())
+            for thread in (folder / "task").iterdir():  # each has the children that it started
+                waiting += map(int, (thread / "children").read_text().split())
             found = re.search(r"^Pss:\s+(\d+)", (folder / "smaps_rollup").read_text(), re.M)
         except OSError:  # it has ended
             continue
@@ -56,12 +60,21 @@ async def client(session: httpx2.AsyncClient, number: int, until: int = 100) -> 
     return f"{name}: {reason}" if reason else name
 
 
-async def load(address: str, server: int, clients: int) -> bool:
+def at_rest(server: int, seconds: int = 20) -> float:
+    """Return the smallest memory of some seconds without a page."""
+    seen = []
+    for _ in range(seconds):
+        time.sleep(1)
+        seen.append(memory(server))
+    print(f"memory: {seen[3] / 1e6:.0f} MB as it starts, {min(seen) / 1e6:.0f} MB at rest")
+    return min(seen)
+
+
+async def load(address: str, server: int, clients: int, start: float) -> bool:
     """Let all clients train at once; return whether memory stayed within its bounds."""
     limits = httpx2.Limits(max_connections=None)
-    async with httpx2.AsyncClient(base_url=address, timeout=600, limits=limits) as session:
+    async with httpx2.AsyncClient(base_url=address, timeout=1800, limits=limits) as session:
         await session.get("about.json")
-        start = memory(server)
         most = start
 
         async def watch() -> None:
@@ -103,9 +116,8 @@ def main() -> int:
             found = re.search(r"http://\S+", server.stdout.readline() if server.stdout else "")
             if found is None:
                 raise RuntimeError("the playground did not start")
-            asyncio.run(load(found.group(), server.pid, 2))  # its processes are up from now on
-            print("--")
-            return int(not asyncio.run(load(found.group(), server.pid, options.clients)))
+            start = at_rest(server.pid)
+            return int(not asyncio.run(load(found.group(), server.pid, options.clients, start)))
         finally:
             server.send_signal(signal.SIGINT)
 
