@@ -11,6 +11,7 @@ import traceback
 from types import FrameType
 
 _INTERRUPTED, _INTERNAL_ERROR = 130, 70
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 def main() -> int:
@@ -36,7 +37,8 @@ def _leave() -> None:
     _end_at_interrupts(True)
     if multiprocessing := sys.modules.get("multiprocessing"):
         for child in multiprocessing.active_children():
-            child.kill()
+            with contextlib.suppress(OSError):  # it has ended
+                os.kill(child.pid, _KILL)  # because processes of joblib have no kill()
         sys.modules["multiprocessing.util"]._run_finalizers(0)  # removes semaphores
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
