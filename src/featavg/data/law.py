@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from featavg import checks
 from featavg.arrays import FloatArray, IntArray, frozen
+from featavg.data.cluster_means import cluster_means, distances_from_means
+from featavg.data.clustered_law import ClusteredLaw
 from featavg.data.grouping import Grouping
-from featavg.data.orientation import orthonormal_rows
 from featavg.data.span import RESERVE, SpanFrame, normal
 from featavg.drawing.common import mutual_cosines
 from featavg.drawing.pictured import Pictured
@@ -22,11 +22,9 @@ from featavg.drawing.views import HeatMaps
 from featavg.errors import InputError
 
 _DTYPES = ("float64", "float32")
-_AMBIENT_ENTRIES = 2**27
-_ROWS_AT_ONCE = 256
 
 
-class Law(ABC):
+class Law(ClusteredLaw):
     r"""How points are drawn: clusters around centres, each cluster on one of two sides.
 
     Paper: Definition 3.1 is the case `MultiCluster`; others are extensions.
@@ -48,13 +46,6 @@ class Law(ABC):
         How the frame of the centres lies; see `MultiCluster`.
     """
 
-    clusters: int
-    dim: int
-    signal: float
-    noise: float
-    positive: int | Sequence[int] | None = None
-    orientation: str = "random"
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "sample" in vars(cls):
@@ -62,63 +53,6 @@ class Law(ABC):
                 f"{cls.__name__} must not override sample, because fresh points would not follow "
                 "it; override draw_centers, draw_clusters, draw_noise or draw_points."
             )
-
-    @property
-    def signs(self) -> IntArray:
-        """The side of each cluster, +1 or -1, shape (clusters,)."""
-        return checks.signs_of_partition(self.positive, self.clusters)
-
-    @property
-    def positive_clusters(self) -> tuple[int, ...]:
-        """The set :math:`J_+`, sorted."""
-        return tuple(np.flatnonzero(self.signs == 1).tolist())
-
-    @property
-    def negative_clusters(self) -> tuple[int, ...]:
-        """The set :math:`J_-`, sorted."""
-        return tuple(np.flatnonzero(self.signs == -1).tolist())
-
-    @property
-    def follows_definition(self) -> bool:
-        """Whether this is the law of Definition 3.1, which the paper's statements are about."""
-        return False
-
-    @property
-    def rotation_invariant(self) -> bool:
-        """Whether every rotated frame is as likely, so that span coordinates are exact in law.
-
-        True unless the orientation of the centres is a chosen one, or a subclass draws its own
-        noise, which may then not be N(0, I), or its own centres, which may then have a preferred
-        orientation.
-        """
-        own = type(self)
-        usual = own.draw_noise is Law.draw_noise and own.draw_centers is Law.draw_centers
-        return usual and self.orientation == "random"
-
-    # --- what a law draws
-
-    @abstractmethod
-    def center_directions(self) -> FloatArray:
-        r"""Return the centres divided by :math:`\sqrt d`, in as few coordinates as they span."""
-
-    def draw_centers(self, rng: np.random.Generator) -> FloatArray:
-        """Draw the centres in a frame of the law's orientation, shape (clusters, dim)."""
-        directions = self.center_directions()
-        checks.memory(f"{self.clusters} centres of dim={self.dim}", self.clusters * self.dim * 8)
-        frame = orthonormal_rows(self.orientation, directions.shape[1], self.dim, rng)
-        return np.sqrt(self.dim) * (directions @ frame)
-
-    def draw_clusters(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Draw the cluster of each of `size` points: uniformly."""
-        return rng.integers(self.clusters, size=size)
-
-    def draw_noise(
-        self, shape: tuple[int, int], rng: np.random.Generator, dtype: np.dtype[Any]
-    ) -> FloatArray:
-        r"""Draw the noise :math:`\xi` of some points, of shape (points, dim): N(0, I)."""
-        return normal(shape, rng, dtype)
-
-    # --- samples
 
     def sample(
         self,
@@ -173,29 +107,6 @@ class Law(ABC):
             centers = np.sqrt(self.dim) * (self.center_directions() @ axes)
         return self.draw_points(frozen(centers.astype(kind)), size, rng, frame, training=True)
 
-    def span_frame(self, size: int, coordinates: str, reserve: int) -> SpanFrame | None:
-        """Return the frame of span coordinates for `size` points, or None for ambient ones."""
-        coordinates = checks.choice("coordinates", coordinates, ("auto", "ambient", "span"))
-        reserve = checks.count("reserve", reserve, minimum=0)
-        if coordinates == "ambient" or (coordinates == "auto" and not self.rotation_invariant):
-            return None
-        if not self.rotation_invariant:
-            chosen = f" with orientation={self.orientation!r}" * (self.orientation != "random")
-            raise InputError(
-                "span coordinates need a law that is rotation invariant, because they leave the "
-                f"orientation open; got {type(self).__name__}{chosen}, so use "
-                "coordinates='ambient'."
-            )
-        frame = SpanFrame(self.dim, self.center_directions().shape[1], size, reserve)
-        fits = frame.coordinates < self.dim
-        if coordinates == "span" and not fits:
-            raise InputError(
-                f"span coordinates must be fewer than dim; got {frame.coordinates} (centres, "
-                f"points and a reserve of {reserve}) and dim={self.dim}."
-            )
-        large = size * self.dim > _AMBIENT_ENTRIES
-        return frame if coordinates == "span" or (fits and large) else None
-
     def draw_points(
         self,
         centers: FloatArray,
@@ -207,28 +118,8 @@ class Law(ABC):
     ) -> Sample:
         """Draw `size` points around given centres."""
         cluster = self.draw_clusters(size, rng)
-        if frame is None:
-            noise = np.empty((size, centers.shape[1]), centers.dtype)
-            noise_norms = np.empty(size, centers.dtype)
-        elif training:
-            noise = frame.training_noise(rng, centers.dtype)
-            noise_norms = np.linalg.norm(noise, axis=1)
-        else:
-            noise, noise_norms = frame.fresh_noise(size, rng, centers.dtype)
-        # some rows at a time, and no further than centres reach: nothing else of the size of x
-        reach = centers.shape[1] if frame is None else frame.rank
-        shifts = self.signal * centers[:, :reach]
-        for start in range(0, size, _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            with np.errstate(over="ignore", invalid="ignore"):  # Sample refuses what overflows
-                if frame is None:
-                    noise[rows] = self.draw_noise(noise[rows].shape, rng, centers.dtype)
-                    noise_norms[rows] = np.linalg.norm(noise[rows], axis=1)
-                noise[rows] *= self.noise
-                noise[rows, :reach] += shifts[cluster[rows]]
-        noise.flags.writeable = False  # handed over, not copied
-        norms = noise_norms.astype(centers.dtype, copy=False)
-        return Sample(self, centers, noise, self.signs[cluster], cluster, norms, frame)
+        x, norms = self.points_around(centers, cluster, rng, frame, training=training)
+        return Sample(self, centers, x, self.signs[cluster], cluster, norms, frame)
 
 
 @dataclass(frozen=True)
@@ -396,14 +287,12 @@ class Sample(Pictured):
         labels = np.asarray(cluster)
         if centers is None:
             checks.indices("cluster", labels, length=len(points), below=len(points))
-            means = _cluster_means(points, labels)
+            means = cluster_means(points, labels)
         else:
             means = checks.matrix("centers", centers, columns=points.shape[1])
         labels = checks.indices("cluster", labels, length=len(points), below=len(means))
         law = MeasuredLaw(len(means), points.shape[1], positive)
-        norms = np.empty(len(points), points.dtype)
-        for j, mean in enumerate(means):
-            norms[labels == j] = np.linalg.norm(points[labels == j] - mean, axis=1)
+        norms = distances_from_means(points, labels, means)
         return cls(law, means.astype(points.dtype), points, law.signs[labels], labels, norms)
 
     def __len__(self) -> int:
@@ -496,14 +385,3 @@ class Sample(Pictured):
         if self.frame is not None:
             return self.frame.gaussian(count, rng, self.x.dtype)
         return normal((count, self.x.shape[1]), rng, self.x.dtype)
-
-
-def _cluster_means(x: FloatArray, cluster: IntArray) -> FloatArray:
-    """Return the mean of the points of each cluster, shape (clusters, coordinates)."""
-    sizes = np.bincount(cluster)
-    if not sizes.all():
-        raise InputError(
-            "cluster must name each number up to its largest because a centre is the mean of the "
-            f"points of its cluster; got no point in cluster {int(np.argmin(sizes))}."
-        )
-    return np.stack([x[cluster == j].mean(axis=0, dtype=np.float64) for j in range(len(sizes))])
