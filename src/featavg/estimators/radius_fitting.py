@@ -120,8 +120,10 @@ def fit_pieces(
     With thousands of training points the second training is skipped.
     """
     splits = held_out_parts(task.groups.strata(task.classes), fraction, rng)
-    shape = choose_shape(task, shapes, margins, splits, rng)
-    path = measure_path(task, shape, margins, splits, rng)
+    shapes = finalists(task, shapes, margins, splits, rng)
+    paths = [measure_path(task, shape, margins, splits, rng) for shape in shapes]
+    chosen = smallest_of_the_best(paths)
+    shape, path = shapes[chosen], paths[chosen]
     at = path.frontier.chosen
     if len(splits) == 1 and (not splits[0].held_out or len(splits[0].train) >= _MANY_POINTS):
         head = path.heads[at]
@@ -131,37 +133,46 @@ def fit_pieces(
     return replace(head, sharpness=path.sharpness(at)), path.frontier
 
 
-def choose_shape(
+def finalists(
     task: PieceTask,
     shapes: Sequence[Shape],
     margins: Sequence[float],
     splits: Sequence[Split],
     rng: np.random.Generator,
-) -> Shape:
-    """Return the smallest shape that may be as robust as the best one, where accurate enough.
+) -> list[Shape]:
+    """Return the shape that short training would choose, and the most accurate one if larger.
 
-    Shapes are compared by short training for every second margin, on the same held-out points. A
-    shape may be as robust as the best one if its median radius is smaller by at most a standard
-    error of the mean difference of their radii, point by point. Where points are too few to hold
-    any out, accuracy alone counts, since the largest shape is the most robust on its own training
-    points.
+    Short training is for every second margin. Shapes with features gain more from a longer one,
+    which is why the most accurate shape gets another chance.
     """
     if len(shapes) == 1:
-        return shapes[0]
+        return list(shapes)
     short = replace(task, schedule=task.schedule.shorter(_SHORTER))
     parts = splits[:_COMPARED]
     paths = [measure_path(short, shape, margins[::2], parts, rng) for shape in shapes]
-    patience = max(task.robustness, _LEAST_PATIENCE)
+    chosen = smallest_of_the_best(paths)
+    accurate = int(np.argmax([path.frontier.best_accuracy for path in paths]))
+    return [shapes[i] for i in sorted({chosen, max(chosen, accurate)})]
+
+
+def smallest_of_the_best(paths: Sequence[MeasuredPath]) -> int:
+    """Return the first path that may be as robust as the best one, where accurate enough.
+
+    All paths are measured on the same points. One may be as robust as the best one if its median
+    radius is smaller by at most a standard error of the mean difference of their radii, point by
+    point. Where points are too few to hold any out, accuracy alone counts, since the largest shape
+    is the most robust on its own training points.
+    """
+    patience = max(paths[0].frontier.robustness, _LEAST_PATIENCE)
     lowest = max(path.frontier.lowest_accuracy(patience) for path in paths)
     candidates = [path.most_robust(lowest) for path in paths]
-    medians = np.array([median for median, _ in candidates])
-    best, best_radii = candidates[int(medians.argmax())]
-    for shape, (median, radii) in zip(shapes, candidates, strict=True):
+    best, best_radii = max(candidates, key=lambda candidate: candidate[0])
+    for number, (median, radii) in enumerate(candidates):
         error = paths[0].weights.standard_error(best_radii - radii)
-        tolerance = _ERRORS * error if splits[0].held_out else best
+        tolerance = _ERRORS * error if paths[0].frontier.held_out else best
         if best - median <= tolerance:
-            return shape
-    raise AssertionError("the best shape is as robust as itself")
+            return number
+    raise AssertionError("the best path is as robust as itself")
 
 
 def held_out_parts(groups: IntArray, fraction: float, rng: np.random.Generator) -> list[Split]:
