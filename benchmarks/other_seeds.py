@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,8 @@ from featavg.experiments import EXPERIMENTS, Experiment, run
 
 
 def shifted(
-    measure: Callable[[Any, int], dict[str, Any]], first: int, parameters: Any, seed: int
-) -> dict[str, Any]:
+    measure: Callable[[Any, int], Mapping[str, Any]], first: int, parameters: Any, seed: int
+) -> Mapping[str, Any]:
     """Measure another seed than the one asked for."""
     return measure(parameters, first + seed)
 
