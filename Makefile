@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 LOWEST := .venv-lowest
+AUDIT  := .venv-audit
 BIN    := $(VENV)/bin
 # Where the documentation finds its numbers, and what it runs (a minute) if it is not there yet.
 RUNS      ?= runs
@@ -44,9 +45,11 @@ test-wheel: $(VENV)/bin/python ## build the wheel, and use it in an environment 
 lock: $(VENV)/dev ## write lock.txt: the hashes of what constraints.txt pins
 	$(BIN)/python tools/lock.py
 
-audit: $(VENV)/dev ## check licences and known vulnerabilities of what is installed, and the lock
+audit: $(VENV)/dev ## check the lock, licences, and (with a network; STRICT=1 insists) known vulnerabilities
 	$(BIN)/python tools/lock.py --check
-	$(BIN)/python tools/dependencies.py
+	test -x $(AUDIT)/bin/pip-audit || $(PYTHON) -m venv $(AUDIT)
+	-$(subst $(BIN),$(AUDIT)/bin,$(PIP)) install 'pip-audit>=2.9,<3'
+	$(BIN)/python tools/dependencies.py --pip-audit $(AUDIT)/bin/pip-audit $(if $(STRICT),--strict)
 
 install-locked: $(VENV)/bin/python ## install what the tests need, and accept only files with known hashes (but PyTorch's)
 	$(PIP) install --require-hashes --no-deps -r lock.txt
@@ -89,7 +92,7 @@ benchmark: $(VENV)/dev ## time the engine against what people use today
 	$(BIN)/python benchmarks/estimators.py --speed
 
 clean: ## remove the environment and caches; 'runs' stays
-	rm -rf $(VENV) $(LOWEST) docs/_build docs/_vendor docs/reference/generated artefacts .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(LOWEST) $(AUDIT) docs/_build docs/_vendor docs/reference/generated artefacts .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
 # A stamp file for each set of dependencies: made again when what it depends on changes.
 $(VENV)/bin/python:
