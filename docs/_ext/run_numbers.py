@@ -2,8 +2,8 @@
 
 Roles: ``num`` is a number of a run; ``paper`` is what the paper says of it; ``paper-curve`` is a
 point of its Figure 3. Directives: ``expectations``, ``conclusion``, ``violated``, ``run-figure``,
-``runs-behind``. A number whose run is missing is shown as "not run here", with the command that
-runs it.
+``runs-behind``. A number whose run is missing is taken from the shipped results, and is shown as
+"not run here", with the command that runs it, if it is not there either.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from featavg.lab import registry
 from featavg.paper import figure3_curve
 from featavg.theory import OURS
 
+SHIPPED = Path(__file__).parents[1] / "results" / "runs"
+"""The numbers of long runs, without arrays and pictures, from `tools/ship_results.py`."""
+
 _MISSING = "not run here"
 _NEEDED: dict[str, set[str]] = {}  # the commands of missing runs, and the pages that use them
 
@@ -32,7 +35,7 @@ _NEEDED: dict[str, set[str]] = {}  # the commands of missing runs, and the pages
 def _find(env: Any, text: str) -> tuple[Address, FoundRun | None]:
     """Return an address and its run, and remember that the page uses it."""
     address = Address.of(text)
-    found = address.find(Path(env.config.featavg_runs))
+    found = address.find(Path(env.config.featavg_runs), SHIPPED)
     used = env.temp_data.setdefault("featavg_used", {})
     used[address.command] = (address, found)
     env.note_reread()  # runs change without the page changing
@@ -60,7 +63,7 @@ class NumberRole(SphinxRole):
         if found is None:
             return [_inline(_MISSING, address.command, "num missing")], []
         text = written(found.values(address.quantity), address.form)
-        where = f"runs/{found.path.parent.name}/{found.path.name}, {found.summary['seeds']} seeds"
+        where = f"{found.place}, {found.summary['seeds']} seeds"
         shown: list[nodes.Node] = [_inline(text, f"{address.quantity} of {where}")]
         if found.quick:
             shown.append(nodes.superscript("", "quick"))
@@ -179,7 +182,7 @@ class RunFigure(_RunDirective):
         """Return the figure."""
         address, found = self.found()
         caption = "\n".join(self.content)
-        if found is not None:
+        if found is not None and not found.is_shipped:
             name = f"{found.path.parent.name}-{found.path.name}.png"
             picture = Path(self.env.srcdir) / "_build" / "pictures" / name
             picture.parent.mkdir(parents=True, exist_ok=True)
@@ -188,7 +191,7 @@ class RunFigure(_RunDirective):
             made = f"`{address.command}{' --quick' if found.quick else ''}`"
         elif "otherwise" in self.options:
             where = self.options["otherwise"]
-            made = f"the committed picture; not run here, `{address.command}` makes it"
+            made = f"the committed picture; `{address.command}` makes it"
         else:
             return self.missing(address)
         caption = f"{caption} ({made})"
@@ -212,7 +215,8 @@ class RunsBehind(SphinxDirective):
             same = "this" if source == now else f"another ({source})"
             shown = command + (" --quick" if found.quick else "")
             seconds = f"{found.provenance['seconds']:.0f} s"
-            rows.append((f"`{shown}`", found.path.name, str(found.summary["seeds"]), seconds, same))
+            where = f"{found.path.name}{' (shipped)' if found.is_shipped else ''}"
+            rows.append((f"`{shown}`", where, str(found.summary["seeds"]), seconds, same))
         names = ("command", "folder", "seeds", "time", "source code")
         return _table(self, names, rows, numbers=(2, 3), wide=True)
 

@@ -64,23 +64,36 @@ class Address:
         flags = [f" --{name.replace('_', '-')} {value}" for name, value in self.changed.items()]
         return f"featavg run {self.experiment}{''.join(flags)}"
 
-    def find(self, folder: Path) -> FoundRun | None:
-        """Return the run at the usual parameters, or else at the quick ones, or else nothing."""
+    def find(self, folder: Path, shipped: Path | None = None) -> FoundRun | None:
+        """Return the run at the usual parameters, or else at the quick ones, or else nothing.
+
+        One that was made here counts before one whose numbers are shipped.
+        """
         experiment = registry.find(self.experiment)
         for start, quick in ((experiment.parameters, False), (experiment.quick, True)):
             changed = {name: _like(getattr(start, name), t) for name, t in self.changed.items()}
-            path = folder / experiment.id / experiment.key(replace(start, **changed))
-            if (path / "summary.json").is_file():
-                return FoundRun(path, quick)
+            name = f"{experiment.id}/{experiment.key(replace(start, **changed))}"
+            for place in (folder, shipped):
+                if place is not None and (place / name / "summary.json").is_file():
+                    return FoundRun(place / name, quick, is_shipped=place is shipped)
         return None
 
 
 @dataclass(frozen=True)
 class FoundRun:
-    """A finished run: its folder, and whether it is a quick one."""
+    """A finished run: its folder, whether it is a quick one, and whether only numbers are there."""
 
     path: Path
     quick: bool
+    is_shipped: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where it is, and for one that is shipped what made it."""
+        name = f"{self.path.parent.name}/{self.path.name}"
+        if not self.is_shipped:
+            return f"runs/{name}"
+        return f"shipped {name}, made with featavg {self.provenance['versions']['featavg']}"
 
     @cached_property
     def summary(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pytest
 import featavg as fa
 from featavg.apps.cli.experiments import parse_flags
 from featavg.apps.cli.main import build_parser
-from featavg.experiments import EXPERIMENTS
+from featavg.experiments import EXPERIMENTS, run
 from support import ROOT
 from support.documents import OTHERS, commands, execute, fenced
 
@@ -24,9 +24,10 @@ PAGES = sorted(
     for page in DOCS.rglob("*.md")
     if not {"_build", "_vendor", "generated"} & set(page.relative_to(DOCS).parts)
 )
-sys.path[:0] = [str(DOCS), str(DOCS / "_ext")]
+sys.path[:0] = [str(DOCS), str(DOCS / "_ext"), str(ROOT / "tools")]
 
 import mathjax  # noqa: E402
+import ship_results  # noqa: E402
 from ivars import separate  # noqa: E402
 from runs import Address, written  # noqa: E402
 
@@ -124,6 +125,23 @@ def test_a_number_is_read_from_the_run_it_names(tmp_path):
     usual = tmp_path / experiment.id / experiment.key(experiment.parameters)
     shutil.copytree(folder, usual)
     assert not address.find(tmp_path).quick  # the usual parameters come first
+
+
+def test_shipped_numbers_stand_in_for_a_run_that_is_missing(tmp_path):
+    experiment = EXPERIMENTS["figure1"]
+    finished = run(experiment, experiment.quick, seeds=1, out=tmp_path / "runs")
+    shipped = tmp_path / "shipped" / experiment.id / finished.folder.name
+    ship_results.ship(finished.folder, shipped)
+    assert {path.name for path in shipped.iterdir()} == set(ship_results.FILES)
+    quantity = next(name for name, value in finished.results.items() if value.ndim == 1)
+    address = Address.of(f"figure1:{quantity}")
+    here = address.find(tmp_path / "runs", tmp_path / "shipped")
+    stands_in = address.find(tmp_path / "elsewhere", tmp_path / "shipped")
+    assert not here.is_shipped
+    assert stands_in.is_shipped
+    assert stands_in.values(quantity) == here.values(quantity)
+    assert f"made with featavg {fa.__version__}" in stands_in.place
+    assert address.find(tmp_path / "elsewhere", tmp_path / "nothing") is None
 
 
 @pytest.mark.parametrize(
