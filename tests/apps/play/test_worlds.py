@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import featavg as fa
+from featavg.apps.play.description import about, described
 from featavg.apps.play.network_run import NetworkRun
 from featavg.apps.play.settings import NETWORKS, Settings
 from featavg.apps.play.worlds import LOSSES, RULES, labelled_points
@@ -130,6 +131,27 @@ def test_labels_in_between_follow_the_granularity_law():
 def test_the_law_is_silent_where_it_says_nothing(elsewhere):
     assert replace(SMALL, grouping="1,1|2").granularity() is not None
     assert replace(SMALL, **({"grouping": "1,1|2"} | elsewhere)).granularity() is None
+
+
+def test_the_page_is_told_which_world_it_shows():
+    told = described(replace(SMALL, grouping="1,1|2"))
+    assert told["titles"] == {"coarse": "2-class", "fine": "3-class"}
+    assert told["headings"]["fine"] == "3-class labels 1,1|2"
+    assert [row["size"] for row in told["law"]] == [1, 1, 2]
+    assert told["can_forward"]
+    assert described(replace(SMALL, grouping="1,1|2", labels="coarse"))["law"] is None
+    adam = described(replace(SMALL, optimiser="adam", fine_share=0.05))
+    assert adam["headings"]["fine"] == "4-class labels, 5 % of them"
+    assert (adam["can_forward"], adam["law"]) == (False, None)
+    on_radius = described(replace(SMALL, objective="radius"))
+    assert on_radius["by_side"] == {"coarse": True, "fine": True}
+    assert on_radius["columns"]["fine"] == "pieces"
+    menus = about([])["choices"]
+    assert {name: len(menu["options"]) for name, menu in menus.items()} == {
+        "optimiser": len(RULES),
+        "loss": len(LOSSES),
+        "objective": 2,
+    }
 
 
 def test_a_share_of_fine_labels_is_one_of_each_label():
