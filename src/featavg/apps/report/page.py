@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,10 @@ from markupsafe import Markup
 from featavg import __version__
 from featavg.apps import html
 from featavg.apps.report import wording
+from featavg.apps.report.captions import CAPTIONS
 from featavg.apps.report.images import Image, smallest_image
 from featavg.apps.report.saved import PAPER, SavedRun, Unreadable, find_runs
+from featavg.apps.report.statements import Statements
 from featavg.drawing.views import Claims, View, plain
 from featavg.errors import InputError
 from featavg.files import is_file, write_atomically
@@ -24,7 +26,7 @@ from featavg.files import is_file, write_atomically
 LARGEST_PAGE = 10_000_000
 """A page has at most so many bytes; figures that do not fit are linked to."""
 
-_SCRIPTS = ("tools.js", "heatmaps.js", "curves.js", "dots.js", "page.js")
+SCRIPTS = ("tools.js", "heatmaps.js", "curves.js", "dots.js", "page.js")
 _FILES = (
     *("figure.svg", "figure.png", "results.csv"),
     *("scalars.csv", "summary.json", "parameters.json"),
@@ -70,7 +72,12 @@ def page(runs: Sequence[SavedRun], unreadable: Sequence[Unreadable], *, beside: 
 
     Figures are put into it in the order of the runs, as long as the page stays small enough.
     """
-    room = LARGEST_PAGE - len(_render(runs, unreadable, {}, beside).encode())
+    return with_images(runs, lambda images: _render(runs, unreadable, images, beside))
+
+
+def with_images(runs: Sequence[SavedRun], render: Callable[[Mapping[Path, Image]], str]) -> str:
+    """Return a page with the figures of runs, in their order, that fit into it."""
+    room = LARGEST_PAGE - len(render({}).encode())
     if room < 0:
         raise InputError(
             f"a report must be smaller than {LARGEST_PAGE / 1e6:g} MB, so DIR must hold fewer or "
@@ -83,7 +90,7 @@ def page(runs: Sequence[SavedRun], unreadable: Sequence[Unreadable], *, beside: 
         if image is not None and needed <= room:
             images[run.folder] = image
             room -= needed
-    return _render(runs, unreadable, images, beside)
+    return render(images)
 
 
 def _render(
@@ -93,28 +100,30 @@ def _render(
     beside: Path,
 ) -> str:
     drawn: list[View] = []
-    items = [_item(run, images.get(run.folder), beside, drawn) for run in runs]
-    rows = [row for run in runs for row in run.summary.expectations if row.verdict != "reported"]
+    items = [item(run, images.get(run.folder), beside, drawn) for run in runs]
+    parts = [
+        ("figures", "Figures of the paper", [i for i in items if not i["beyond"]]),
+        ("beyond", "Beyond the paper", [i for i in items if i["beyond"]]),
+    ]
     return html.render(
         __package__,
         "page.html",
-        scripts=_SCRIPTS,
+        scripts=SCRIPTS,
         filters=wording.FILTERS,
-        data=_json_for_html(plain(drawn)),
-        runs=items,
+        data=json_for_html(plain(drawn)),
+        parts=[part for part in parts if part[2]],
+        statements=Statements.of(runs),
         unreadable=unreadable,
         version=__version__,
         totals={
             "runs": len(runs),
             "experiments": len({run.summary.experiment for run in runs}),
             "seconds": sum(run.provenance.seconds or 0.0 for run in runs),
-            "asked": len(rows),
-            "holding": sum(row.verdict == "holds" for row in rows),
         },
     )
 
 
-def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -> dict[str, Any]:
+def item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -> dict[str, Any]:
     """Return what the template says of a run; views for scripts to draw are added to `drawn`."""
     summary, experiment = run.summary, run.experiment
     views = []
@@ -130,8 +139,8 @@ def _item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) -
     source = run.provenance.versions.get("source")
     return {
         "run": run,
-        "anchor": f"{summary.experiment}-{run.folder.name}",
-        "title": summary.experiment if experiment is None else experiment.title,
+        "beyond": experiment is not None and experiment.series == "beyond",
+        "see": CAPTIONS.get(summary.experiment, ""),
         "paper": "an experiment of another version" if experiment is None else experiment.paper,
         "which": run.setting or ", ".join(differences[:_LISTED] + more),  # in lists of runs
         "differences": differences,
@@ -166,7 +175,7 @@ def _address(path: Path, beside: Path) -> str:
     return quote(relative.as_posix())
 
 
-def _json_for_html(value: Any) -> Markup:
+def json_for_html(value: Any) -> Markup:
     """Return JSON that cannot end the element it stands in."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":

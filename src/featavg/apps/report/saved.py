@@ -25,6 +25,7 @@ _UNCHECKED = (
     "There is no manifest.json, so the run is not finished, or damage to its files would not be "
     "noticed."
 )
+_AGAINST = ", against the paper"
 T = TypeVar("T")
 
 
@@ -45,6 +46,16 @@ class Row:
         if self.rule == "reported":
             return "reported"
         return "holds" if self.holds else "violated"
+
+    @property
+    def contested(self) -> bool:
+        """Whether it contradicts the paper, as the statement of such a row says."""
+        return self.statement.endswith(_AGAINST)
+
+    @property
+    def subject(self) -> str:
+        """What was measured, without saying that it contradicts the paper."""
+        return self.statement.removesuffix(_AGAINST)
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,16 @@ class SavedRun:
     views: tuple[View, ...]
     remark: str
     damaged: frozenset[str] = frozenset()
+
+    @property
+    def anchor(self) -> str:
+        """The name of its place on a page."""
+        return f"{self.summary.experiment}-{self.folder.name}"
+
+    @property
+    def title(self) -> str:
+        """What it shows."""
+        return self.summary.experiment if self.experiment is None else self.experiment.title
 
     @property
     def experiment(self) -> Experiment | None:
@@ -173,6 +194,15 @@ def find_runs(root: Path) -> tuple[list[SavedRun], list[Unreadable]]:
         return known, name, rank.get(run.setting, 1), run.folder.name
 
     return sorted(runs, key=place_on_page), unreadable
+
+
+def read_run(folder: Path) -> SavedRun:
+    """Return the run in a folder."""
+    folder = folder.absolute()
+    try:
+        return _read(folder, folder.parent)
+    except DamagedError as error:
+        raise InputError(f"{folder} cannot be read: {_reason(error)}.") from None
 
 
 def _looks_like_a_run(folder: Path) -> bool:
