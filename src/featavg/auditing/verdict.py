@@ -196,16 +196,16 @@ class Audit(Pictured):
         return hints
 
     @property
-    def verdict(self) -> str:
-        """The result in plain words."""
+    def findings(self) -> list[str]:
+        """The result in plain words, a sentence or two for each part of it."""
         how = "given" if self.given else "found"
         medians = self.coarse.median_radius, self.fine.median_radius
-        last = words.trained_on_radius(self.direct, max(medians))
+        last = [words.trained_on_radius(self.direct, max(medians))] if self.direct else []
         parts = [f"{_sum(self.subclasses)} subclasses {how} in {len(self.classes)} classes."]
         if not self.divided:
             whole = "The subclasses are the classes" if self.given else "No class has more than one"
             parts.append(f"{whole}: there are no features to average, and nothing to compare.")
-            return " ".join([*parts, last]).strip()
+            return [*parts, *last]
         if self.clear and self.clear != self.subclasses:
             how = "and is" if self.gain[1] > 0 else "but is not"
             parts.append(
@@ -218,11 +218,17 @@ class Audit(Pictured):
         ]
         lost = self.coarse.accuracy - self.fine.accuracy
         if lost > _LESS_ACCURATE:
-            parts.append(f"It costs {100 * lost:.1f} points of clean accuracy.")
+            parts.append(f"Training on subclasses costs {100 * lost:.1f} points of accuracy.")
+        return [*parts, *last]
+
+    @property
+    def verdict(self) -> str:
+        """The result in plain words, with the reasons why a predicted gain is not reached."""
+        parts = self.findings
         if why := "; ".join(self.reasons):
             predicted = f"The theory's factor of {self.predicted_ratio:.2f}"
             parts.append(f"{predicted} is not reached: {why}.")
-        return " ".join([*parts, last]).strip()
+        return " ".join(parts)
 
     def summary(self) -> dict[str, Any]:
         """Return everything except the points as plain data, for JSON."""

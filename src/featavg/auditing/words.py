@@ -59,10 +59,8 @@ def robustness(coarse: float, fine: float, gain: tuple[float, float, float]) -> 
     )
 
 
-def trained_on_radius(net: Network | None, best: float) -> str:
+def trained_on_radius(net: Network, best: float) -> str:
     """Return what RadiusClassifier has, where the largest median radius of the others is `best`."""
-    if net is None:
-        return ""
     radius, accuracy = f"{net.median_radius:.3g}", f"{net.accuracy:.1%}"
     if net.median_radius > best:
         return (

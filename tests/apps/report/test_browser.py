@@ -9,9 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from featavg.apps.report.comparison import write_comparison
 from featavg.apps.report.page import write_report
 from featavg.drawing.views import DotPanel, Dots, DotSeries, Mark, plain
 from featavg.experiments import EXPERIMENTS, run
+from featavg.experiments.ledger import entries
+from featavg.theory import LEDGER
 from support import ARTEFACTS
 from support.report_runs import run_folder
 
@@ -244,6 +247,78 @@ def test_on_a_phone_panels_of_dots_are_below_each_other(opened):
     for row in (1, 2):
         figure.locator(f".dots svg >> nth=1 >> rect[data-row='{row}']").hover()
         assert figure.locator(".readouts caption").inner_text() == DOTS.rows[row]
+
+
+def top(locator):
+    """Return how far from the top of the page something begins."""
+    return locator.bounding_box()["y"] + locator.page.evaluate("scrollY")
+
+
+def test_what_holds_is_said_first_in_this_order(opened, runs):
+    page = opened()
+    said = page.locator(".statements > li")
+    texts = [" ".join(text.split()) for text in said.all_inner_texts()]
+    kinds = ("checks hold", "statements of the paper hold", "disagreement")
+    assert [next(kind for kind in kinds if kind in text) for text in texts] == list(kinds)
+    assert top(said.last) < top(page.locator("article").first)
+    ours = sum(entry.verdict == "holds" for entry in entries(runs["ledger"].results))
+    assert texts[1].startswith(f"{ours} of {len(LEDGER)} ")
+    violated = page.locator(".statements .paper details li")
+    assert not violated.first.is_visible()
+    page.locator(".statements .paper summary").click()
+    assert violated.first.is_visible()
+    assert violated.count() == (runs["ledger"].results["verdict"][0] == 0).sum()
+
+
+def test_every_figure_has_a_sentence_and_every_table_is_there_once(opened):
+    page = opened()
+    for name in ("figure2-synthetic", "figure3-synthetic", "ledger"):
+        sentence = article(page, name).locator(".see")
+        assert sentence.inner_text().endswith(".")
+        assert top(sentence) < top(article(page, name).locator("svg, table").first)
+    tables = page.locator("table.results")
+    assert tables.count() == page.locator("article").count() == 4
+    statements = page.locator("table.results tbody th[scope=row]").all_inner_texts()
+    assert statements.count("10-class: clean accuracy") == 1
+
+
+def test_the_navigation_is_short_and_leads_to_every_experiment(opened):
+    page = opened("phone")
+    nav = page.locator("nav")
+    assert nav.bounding_box()["height"] < 120
+    nav.get_by_text("All experiments").click()
+    nav.get_by_role("link", name="ledger").click()
+    assert abs(article(page, "ledger").bounding_box()["y"]) < 100
+
+
+def test_on_a_phone_the_first_figure_is_within_two_screens(opened):
+    page = opened("phone")
+    figure = page.locator("article").first.locator(".view svg").first
+    assert top(figure) + figure.bounding_box()["height"] < 2 * SCREENS["phone"][1]
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_two_runs_are_side_by_side_or_below_each_other(browser, runs, screen, tmp_path):
+    folder = runs["figure2-synthetic"].folder
+    other = write_comparison(folder, folder, tmp_path / "c.html").path
+    width, height = SCREENS[screen]
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page = context.new_page()
+    wrong = []
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(other.as_uri())
+    boxes = [side.bounding_box() for side in page.locator(".sides section").all()]
+    beside = boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] < boxes[1]["x"]
+    below = boxes[0]["x"] == boxes[1]["x"] and boxes[0]["y"] < boxes[1]["y"]
+    assert (beside, below) == ((True, False) if screen == "desktop" else (False, True))
+    assert page.locator(".sides .heat-map svg").count() == 4
+    widths = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert widths[0] <= widths[1]
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"comparison-{screen}.png", full_page=True)
+    context.close()
+    assert wrong == []
 
 
 def visible_claims(page):

@@ -4,8 +4,10 @@ import pytest
 
 from featavg import InputError
 from featavg.apps.report import page as page_module
+from featavg.apps.report.captions import CAPTIONS
 from featavg.apps.report.page import write_report
 from featavg.experiments import EXPERIMENTS
+from featavg.theory import OURS
 from support.report_runs import Page, expectation, run_folder, svg
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror='alert(2)'>\"'&{{ 7 * 7 }}"
@@ -21,7 +23,7 @@ def test_page_says_what_was_measured_with_what_and_how_to_do_it_again(tmp_path):
     for piece in (
         "2-class: averaging index 1 0.985 ± 0.009 ≥ 0.9 yes",
         "1 min 23 s",
-        "1 of 1 expectations hold",
+        "1 of 1 checks hold",
         "dim",
         "0123456789ab",
         "seed 1 0.8 s",
@@ -46,9 +48,57 @@ def test_what_does_not_hold_is_counted_and_marked(tmp_path):
     run_folder(tmp_path, summary={"expectations": rows})
     shown = Page(write_report(tmp_path).path)
     assert "1 of 2" in shown.text
-    assert "not everything holds" in shown.text
+    assert "not all checks hold" in shown.text
     kinds = [row.get("class") for row in shown.all("tr")]
-    assert kinds.count("violated") == 2  # in the table of results, and beside the figure
+    assert kinds.count("violated") == 1  # there is one table
+
+
+CLAIM = {"section": "s", "statement": "it is so", "bound": "", "reading": "", "measured": 1}
+CLAIM |= {"limit": 2, "slack": 0.5, "violations": 1, "seeds": 1, "note": ""}
+
+
+def ledger_run(root, **parameters):
+    """Write a run of four statements of the paper, of which one is violated, and one of ours."""
+    verdicts = {"lemma-1": "holds", "lemma-2": "violated", "lemma-3": "holds"}
+    verdicts |= {"lemma-4": "not stated at this scale", next(iter(OURS)): "violated"}
+    claims = [CLAIM | {"id": name, "verdict": verdict} for name, verdict in verdicts.items()]
+    view = {"kind": "claims", "title": "The claims", "note": "", "claims": claims}
+    return run_folder(root, "ledger", views=[view], parameters={"dim": 7} | parameters)
+
+
+def test_what_holds_comes_first_and_violations_are_named(tmp_path):
+    contested = expectation(statement="η = 0.01: index, against the paper", rule="reported")
+    rows = [expectation(), expectation(statement="this fails", holds=False), contested]
+    run_folder(tmp_path, summary={"expectations": rows})
+    ledger_run(tmp_path)
+    text = " ".join(Page(write_report(tmp_path).path).text.split())
+    before_figures = text[: text.index("Figures of the paper")]
+    first, second, third = (
+        before_figures.index(words)
+        for words in ("2 of 3 checks hold", "2 of 4 statements of the paper", "1 disagreement with")
+    )
+    assert first < second < third
+    assert "this fails: 0.985 ± 0.009, asked for ≥ 0.9" in before_figures[first:second]
+    assert "1 is violated lemma-2 it is so" in before_figures[second:third]
+    assert "and 1 say nothing at this scale" in before_figures[second:third]
+    assert next(iter(OURS)) not in before_figures
+    assert "η = 0.01: index: ours 0.985 ± 0.009, the paper “1”" in before_figures[third:]
+
+
+def test_without_disagreements_the_page_says_so(tmp_path):
+    run_folder(tmp_path)
+    assert "No disagreement with the experiments of the paper in these runs" in " ".join(
+        Page(write_report(tmp_path).path).text.split()
+    )
+
+
+def test_every_experiment_has_a_sentence_on_what_to_see():
+    """A new experiment needs one in featavg/apps/report/captions.py."""
+    assert set(CAPTIONS) == set(EXPERIMENTS)
+    for sentence in CAPTIONS.values():
+        assert sentence.endswith(".")
+        assert ". " not in sentence
+        assert 50 < len(sentence) < 230
 
 
 def test_every_text_of_a_run_is_only_text(tmp_path):
@@ -94,7 +144,7 @@ def test_every_text_of_a_run_is_only_text(tmp_path):
     assert all("style" not in attributes for _, attributes in shown.elements)
     assert all(":" not in a["href"] for a in shown.all("a"))
     assert shown.text.count(HOSTILE) > 15
-    assert "49" not in shown.text.split("Results")[1].split("featavg")[0]
+    assert "49" not in shown.text.split("Figures of the paper")[1].split("featavg")[0]
     assert "<img src=x onerror=alert(3)>/a" in shown.text
 
 

@@ -27,8 +27,8 @@ CAPTIONS: Mapping[str, str] = {
         "for all points; for the 10-class network this direction has to go much further."
     ),
     "figure2-synthetic": (
-        "On the left, every neuron has the same cosine with all centres of its side: an "
-        "average; on the right, each has found one centre: a diagonal."
+        "With coarse labels every neuron has the same cosine with all centres of its side, an "
+        "average; with fine labels each has found one centre, a diagonal."
     ),
     "figure2-embeddings": (
         "Rows are classes of images and columns are neurons: blocks for coarse labels are "

@@ -201,7 +201,7 @@ def read_run(folder: Path) -> SavedRun:
     folder = folder.absolute()
     try:
         return _read(folder, folder.parent)
-    except DamagedError as error:
+    except InputError as error:
         raise InputError(f"{folder} cannot be read: {_reason(error)}.") from None
 
 
