@@ -14,6 +14,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,11 @@ def margins(values: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
     """Return how far the own class is ahead of the next one."""
     own = values.gather(1, classes[:, None])[:, 0]
     return own - values.scatter(1, classes[:, None], -torch.inf).amax(dim=1)
+
+
+def ahead_of(net: Pieces, classes: torch.Tensor, piece: int, x: torch.Tensor) -> torch.Tensor:
+    """Return how far the own class is ahead of a piece."""
+    return net(x).gather(1, classes[:, None])[:, 0] - net.pieces(x)[:, piece]
 
 
 def pgd(
