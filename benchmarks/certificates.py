@@ -106,17 +106,8 @@ def smallest_turn(net: Pieces, x: Array, classes: Array, lower: Array) -> Array:
         start *= (radius / start.norm(dim=1))[:, None]
         keep(pgd(points, radius, lambda at: margins(net(at), labels), start, STEPS))
     for piece in range(len(net.c)):
-        keep(
-            pgd(
-                points,
-                radius,
-                lambda at, piece=piece: (
-                    net(at).gather(1, labels[:, None])[:, 0] - net.pieces(at)[:, piece]
-                ),
-                torch.zeros_like(points),
-                TARGETED_STEPS,
-            )
-        )
+        ahead = partial(ahead_of, net, labels, piece)
+        keep(pgd(points, radius, ahead, torch.zeros_like(points), TARGETED_STEPS))
     low, high = float(x.min() - 3 * np.ptp(x)), float(x.max() + 3 * np.ptp(x))
     model = foolbox.PyTorchModel(net.eval(), bounds=(low, high), device="cpu")
     attack = foolbox.attacks.DDNAttack(steps=DDN_STEPS, init_epsilon=float(np.median(lower)))
