@@ -199,7 +199,7 @@ def test_the_token_in_the_address_becomes_a_cookie_of_this_site_alone(guarded):
     assert guarded.get("/check?clusters=4&token=the-token").json()["values"]["clusters"] == 4
 
 
-def test_a_request_that_is_empty_completed_is_closed(monkeypatch):
+def test_a_request_that_is_never_completed_is_closed(monkeypatch):
     monkeypatch.setattr("featavg.apps.play.connections._REQUEST", 0.05)
     config = uvicorn.Config(_empty, http=TimedProtocol, log_level="warning", lifespan="off")
     halves = [b"", b"GET / HTTP/1.1\r\nHost: loc"]
