@@ -27,10 +27,11 @@ y, y_test = (np.where(labels < 3, "low", "high") for labels in (digit, digit_tes
 # ## Audit
 #
 # `audit` holds out a quarter of the points, trains a network on the coarse labels and one on the finer ones (or
-# on subclasses that it finds itself), and computes the certified radius of held-out points.
+# on subclasses that it finds itself), and computes the certified radius of held-out points. Without `direct=False` it
+# trains a `RadiusClassifier` as well, which comes below.
 
 # %%
-found = fa.audit(X, y, subclass=digit, points=100)
+found = fa.audit(X, y, subclass=digit, points=100, direct=False)
 print(found.verdict)
 
 # %%

@@ -10,6 +10,7 @@ AVERAGES, DECOUPLED = 0.7, 0.3
 """The smallest averaging index of a network that averages, and the largest of one that does not."""
 
 _SAME = 0.1  # insignificant difference of averaging indices
+_LARGER = 1.05  # the factor from which on a radius is called larger
 
 
 def averaging(coarse: Network, fine: Network, alone: float) -> str:
@@ -62,7 +63,7 @@ def robustness(coarse: float, fine: float, gain: tuple[float, float, float]) -> 
 def trained_on_radius(net: Network, best: float) -> str:
     """Return what RadiusClassifier has, where the largest median radius of the others is `best`."""
     radius, accuracy = f"{net.median_radius:.3g}", f"{net.accuracy:.1%}"
-    if net.median_radius > best:
+    if net.median_radius > _LARGER * best:
         return (
             f"RadiusClassifier, which needs the coarse labels only, has the largest median "
             f"certified radius, {radius}, and an accuracy of {accuracy}."

@@ -28,6 +28,7 @@ _DESCRIPTION = (
     "a table and a verdict, and writes audit.html, audit.json, points.csv (the radius of each "
     "held-out point for each classifier, weakest first) and label-next.csv."
 )
+_NEXT = "label-next.csv"
 _EXAMPLES = (
     "Examples: featavg audit embeddings.npz; featavg audit points.csv --label species --subclass "
     "variety --id specimen --drop collector --drop year --standardize --out report"
@@ -93,6 +94,7 @@ def audit(options: argparse.Namespace) -> int:
     hints = [*table.notes, *found.hints]
     source = Source(options.file.name, _command(options), table.ids, table.id_name)
     summary = found.summary() | {"hints": hints, "command": source.command}
+    (out / _NEXT).unlink(missing_ok=True)  # of an audit before that had suggestions
     for name, content in _tables(found, table.ids, table.id_name).items():
         write_atomically(out / name, content.encode())
     write_atomically(out / "audit.json", to_json(summary))
@@ -127,7 +129,7 @@ def _tables(found: Audit, ids: Sequence[Any], id_name: str) -> dict[str, str]:
     files = {"points.csv": _csv([id_name, *names[1:]], rows)}
     suggested = [[i, *row] for i, row in enumerate(found.suggested.rows(ids), 1)]
     if suggested:
-        files["label-next.csv"] = _csv(["order", id_name, "class", "subclass"], suggested)
+        files[_NEXT] = _csv(["order", id_name, "class", "subclass"], suggested)
     return files
 
 
