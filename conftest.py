@@ -32,6 +32,8 @@ NEEDS = {
         "playwright",
         [
             "tests/apps/play/test_browser.py",
+            "tests/apps/play/test_browser_lesson.py",
+            "tests/apps/play/test_browser_teaching.py",
             "tests/apps/play/test_browser_worlds.py",
             "tests/apps/report/test_browser.py",
         ],

@@ -43,14 +43,14 @@ def render(
     code = "\n".join(_asset(package, name) for name in scripts)
     script = f'"use strict";\n(() => {{\n{code}\n}})();' if code else ""
     return environment.get_template(template).render(
-        policy=_policy(style, script),
+        policy=content_policy(style, script),
         style=Markup(style),  # noqa: S704  ours, as are the scripts
         script=Markup(script),  # noqa: S704
         **values,
     )
 
 
-def _policy(style: str, script: str) -> str:
+def content_policy(style: str, script: str) -> str:
     """Return the content security policy: our style, our script, pictures inside the page."""
     scripts = f"; script-src {_hash(script)}" if script else ""
     allowed = f"style-src {_hash(style)}{scripts}; img-src data:"

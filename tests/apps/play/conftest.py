@@ -7,8 +7,9 @@ import pytest
 from support.play_server import playground
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def address():
+    """The address of a playground in a process of its own."""
     with playground() as (address, _):
         yield address
 
@@ -21,7 +22,7 @@ def open_page(browser, address):
     expect.set_options(timeout=60_000)
     contexts, complaints, strangers = [], [], []
 
-    def opened(query="", **options):
+    def opened(query="", *, at=None, **options):
         options = {"viewport": {"width": 1440, "height": 900}} | options
         context = browser.new_context(**options)
         contexts.append(context)
@@ -29,11 +30,11 @@ def open_page(browser, address):
         page.set_default_timeout(60_000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on(
-            "request",
-            lambda r: None if r.url.startswith(address) else strangers.append(r.url),
-        )
-        page.goto(address + query)
+        home = at or address
+        page.on("request", lambda r: None if r.url.startswith(home) else strangers.append(r.url))
+        if at:
+            context.set_offline(True)
+        page.goto(home + query)
         page.wait_for_selector("body[data-state]")
         return page
 

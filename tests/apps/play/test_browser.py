@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from featavg.apps.play.server import create_app
 from support import ARTEFACTS
-from support.play_page import SMALL, number, wait_measured, what_is_shown
+from support.play_page import SMALL, number, places_of_colours, wait_measured, what_is_shown
 from support.play_server import playground, served
 
 SCREENSHOTS = ARTEFACTS / "playground"
@@ -102,8 +102,7 @@ def test_a_change_while_training_ends_it(open_page):
 
 
 def test_both_side_by_side_and_the_radius_is_dragged(open_page):
-    page = open_page()
-    page.click("#train")
+    page = open_page()  # trained at once
     wait_measured(page)
     assert number(page, "#index-coarse") > 0.9
     assert number(page, "#index-fine") < 0.1
@@ -129,7 +128,6 @@ def test_both_side_by_side_and_the_radius_is_dragged(open_page):
 
 def test_the_two_circles_have_the_ratio_of_the_exact_radii(open_page):
     page = open_page(device_scale_factor=2)
-    page.click("#train")
     wait_measured(page)
     drawn, told = {}, {}
     for name in ("coarse", "fine"):
@@ -145,24 +143,8 @@ def circle_in_pixels(page, name):
 
     The arrow of the exact perturbation has the same colour and ends on the circle.
     """
-    extent = page.evaluate(
-        """(name) => {
-          const canvas = document.getElementById(`slice-${name}`);
-          const { width, height } = canvas;
-          const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
-          const style = getComputedStyle(document.documentElement).getPropertyValue("--third");
-          const wanted = style.match(/[0-9a-f]{2}/gi).map((byte) => parseInt(byte, 16));
-          const rows = [], columns = [];
-          for (let i = 0; i < width * height; i += 1) {
-            if (wanted.some((value, c) => Math.abs(data[4 * i + c] - value) > 24)) continue;
-            rows.push(Math.floor(i / width));
-            columns.push(i % width);
-          }
-          const long = (places) => Math.max(...places) - Math.min(...places) + 1;
-          return [long(rows), long(columns)];
-        }""",
-        name,
-    )
+    (places,) = places_of_colours(page, f"slice-{name}", "third")
+    extent = [max(along) - min(along) + 1 for along in places]
     assert extent[0] == pytest.approx(extent[1], rel=0.05)  # all of it is in the picture
     return sum(extent) / 4
 
@@ -242,14 +224,15 @@ def test_what_is_out_of_range_is_refused_with_a_message(open_page):
     expect(page.locator("#knob-positive")).to_have_value("3")
     assert "clusters=6" in page.url
     linked = open_page("?dim=3")
-    expect(linked.locator("#message")).to_have_text("Dim must be from 10 to 1e+12; got 3.")
+    refusal = "Dim must be from 10 to 1e+12; got 3. This is the paper's setting instead."
+    expect(linked.locator("#message")).to_have_text(refusal)
     expect(linked.locator("#knob-dim")).to_have_value("3072")
 
 
 def test_a_playground_that_is_gone_is_told_and_what_was_set_is_kept(browser):
     with playground() as (address, process):
         page = browser.new_page()
-        page.goto(address)
+        page.goto(f"{address}?{SMALL}")
         page.wait_for_selector("body[data-state]")
         process.send_signal(signal.SIGINT)
         process.wait()
@@ -303,7 +286,6 @@ def test_light_and_dark(open_page):
 @pytest.mark.parametrize(("name", "width", "height"), [("desktop", 1440, 900), ("phone", 390, 844)])
 def test_screenshots(open_page, name, width, height, scheme):
     page = open_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-    page.click("#train")
     wait_measured(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width  # nothing sticks out
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)

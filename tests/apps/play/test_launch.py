@@ -74,5 +74,31 @@ def test_help_teaches(capsys):
     code, out, _ = command(capsys, "play", "--help")
     text = " ".join(out.split())
     assert code == 0
-    for taught in ("Ctrl-C ends it", "--host 0.0.0.0", "pip install 'featavg[play]'", "127.0.0.1"):
+    for taught in (
+        "--save lesson.html",
+        "--all",
+        "?preset=",
+        "Ctrl-C ends it",
+        "--host 0.0.0.0",
+        "pip install 'featavg[play]'",
+        "127.0.0.1",
+    ):
         assert taught in text
+
+
+def test_links_open_the_playground_and_bad_ones_are_one_sentence(capsys):
+    assert launch.announce("127.0.0.1", "127.0.0.1", 80, None, "clusters=4")[0].endswith(
+        ":80/?clusters=4"
+    )
+    assert launch.announce("::1", "::1", 80, "abc", "seed=1")[0].endswith("/?token=abc&seed=1")
+    refusals = {
+        ("--link", "?k=4"): "the playground has no setting 'k' (did you mean 'clusters'?).",
+        ("--link", "?preset=poster"): "the playground has no preset 'poster' (did you mean 'The "
+        "poster'?).",
+        ("--all",): "the playground opens with one setting; --all and more links need --save.",
+        ("--save", "/", "--link", "seed=1"): "the lesson must be a file; '/' is a folder.",
+    }
+    for arguments, message in refusals.items():
+        code, _, error = command(capsys, "play", "--port", "0", "--no-open", *arguments)
+        assert code == 2
+        assert error == f"featavg: {message}\n"

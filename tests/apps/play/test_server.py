@@ -236,7 +236,7 @@ def test_a_closed_connection_stops_the_work_of_a_real_server():
         long = f"samples=2000&width=8&steps=1e25&learning_rate=1e-7&tab={TAB}&until=99"
         with httpx2.stream("GET", f"{address}run?{long}", timeout=60) as answer:
             lines = answer.iter_lines()  # the connection is closed where nobody holds these
-            assert next(lines) == "event: frame"
+            assert next(lines) == "event: data"
             assert app.state.sessions.busy == 1
         patience = time.monotonic() + 60  # until it has learnt that nobody listens
         while app.state.sessions.busy and time.monotonic() < patience:

@@ -74,7 +74,7 @@ def test_a_newer_request_of_a_page_ends_the_older_one():
         first = asyncio.ensure_future(anext(newer))
         await asyncio.sleep(0)
         assert [event async for event in older] == []
-        assert b"event: frame" in await first
+        assert b"event: data" in await first
         await newer.aclose()
 
     asyncio.run(scenario())
@@ -117,7 +117,7 @@ def test_idle_sessions_are_dropped_if_memory_is_needed(room_for_two, monkeypatch
         monkeypatch.setattr("featavg.apps.play.sessions._PATIENCE", 60)
         third = sessions.events("d" * 16, Settings(), 100, -1, 0)
         assert b"event: waiting" in await anext(third)
-        assert b"event: frame" in await anext(third)
+        assert b"event: data" in await anext(third)
         assert [run.is_open for run in pool.made] == [False, False, True, True, True, True]
         for events in (open_events[1], third):
             await events.aclose()

@@ -38,6 +38,7 @@ def described(settings: Settings) -> dict[str, Any]:
         "values": settings.values,
         "query": settings.to_query(),
         "end": settings.end,
+        "goals": settings.goals,
         "signs": settings.law.signs.tolist(),
         "networks": settings.networks,
         "predicted": of_networks((float(coarse), float(fine))),

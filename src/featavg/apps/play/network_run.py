@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from featavg.apps.play.geometry import two_of_each_side
 from featavg.apps.play.learners import Trained, new_learner
 from featavg.apps.play.pictures import slice_through
-from featavg.apps.play.settings import Settings
+from featavg.apps.play.settings import TEST_POINTS, Settings
 from featavg.data.law import Sample
 from featavg.drawing.views import rounded
 from featavg.errors import InputError
@@ -39,12 +40,14 @@ class NetworkRun:
     20.0
     """
 
-    def __init__(self, settings: Settings, network: str) -> None:
+    def __init__(
+        self, settings: Settings, network: str, *, seconds_in_all: float | None = None
+    ) -> None:
         drawn = settings.draw_networks(settings.seed, fewest_coordinates=True, dtype=settings.dtype)
         self.settings, self.train, self.test = settings, drawn.train, drawn.test
         self.learner = new_learner(settings, network, drawn)
         self._has_groups = network == "fine" and bool(settings.grouping)
-        self._computed = 0.0
+        self._limit, self._computed = seconds_in_all, 0.0
         self._steps = self.learner.steps()
         self._now = next(self._steps)
         self._radii: tuple[tuple[int, float], _RadiusSearch] | None = None
@@ -66,9 +69,10 @@ class NetworkRun:
         while self.position < until and time.monotonic() - start < seconds:
             self._now = next(self._steps)
         self._computed += time.monotonic() - start
-        if self._computed > _COMPUTING and self.position < until:
+        limit = _COMPUTING if self._limit is None else self._limit
+        if self._computed > limit and self.position < until:
             raise InputError(
-                f"training was stopped because it had computed for {_COMPUTING:.0f} seconds, which "
+                f"training was stopped because it had computed for {limit:.0f} seconds, which "
                 "is what the playground allows; take fewer samples or steps."
             )
 
@@ -76,9 +80,16 @@ class NetworkRun:
         """Return what the page shows of the present position, without the radii."""
         return self.learner.snapshot(self._now, self.test)
 
-    def measure(self, *, seconds: float) -> dict[str, Any]:
-        """Compute exact radii for about `seconds`; return all that are known so far."""
-        return self._radius_search().advance(seconds)
+    def data(self) -> dict[str, Any]:
+        """Return the training points in two dimensions."""
+        return two_of_each_side(self.train)
+
+    def measure(self, *, seconds: float, points: int = TEST_POINTS) -> dict[str, Any]:
+        """Compute exact radii for about `seconds`; return all that are known so far.
+
+        It is complete when those of the first `points` fresh points are known.
+        """
+        return self._radius_search().advance(seconds, min(points, len(self.test)))
 
     def radius(self, point: int) -> float:
         """Return the radius of one fresh point: 0 if misclassified, infinite if safe."""
@@ -114,9 +125,8 @@ class _RadiusSearch:
         self._exact, self._spent = 0, 0.0
         self._point: tuple[int, Radii] | None = None  # the last that was asked for alone
 
-    @property
-    def _is_complete(self) -> bool:
-        return len(self._upper) == len(self._test) or self._spent > _MEASURING
+    def _is_complete(self, points: int) -> bool:
+        return len(self._upper) >= points or self._spent > _MEASURING
 
     def compute(self, first: int, end: int) -> Radii:
         """Return the radii of some points."""
@@ -128,14 +138,14 @@ class _RadiusSearch:
             self._point = point, self.compute(point, point + 1)
         return self._point[1]
 
-    def advance(self, seconds: float) -> dict[str, Any]:
-        """Compute the radii of as many points as take about `seconds`; return all known ones."""
-        if not self._is_complete:
+    def advance(self, seconds: float, points: int) -> dict[str, Any]:
+        """Compute the radii of as many of `points` as take about `seconds`; return all known."""
+        if not self._is_complete(points):
             done, start = len(self._upper), time.monotonic()
             # the first portion measures how long a point takes: few points if many neurons
             first = int(np.clip(10_000 // self.trained.size**2, 8, len(self._test)))
             more = max(4, int(seconds * done / self._spent)) if done else first
-            found = self.compute(done, done + more)
+            found = self.compute(done, min(done + more, points))
             self._lower = np.append(self._lower, found.lower)
             self._upper = np.append(self._upper, found.upper)
             self._exact += int(found.exact.sum())
@@ -146,7 +156,7 @@ class _RadiusSearch:
             "exact": self._exact,
             "points": len(self._upper),
             "median": rounded(np.median(self._upper), 5),
-            "complete": self._is_complete,
+            "complete": self._is_complete(points),
             **({"groups": self._groups()} if self._has_groups else {}),
         }
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl, unquote
 
 from featavg.apps.play.settings import KNOBS, Settings
-from featavg.errors import InputError
+from featavg.errors import InputError, did_you_mean
 from featavg.experiments import ablations, theorem
+
+VIEW = ("at", "radius", "point", "token")
+"""What the address of a page holds beside settings."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,44 @@ def _worlds() -> list[Preset]:
         ),
     }
     return [Preset("Beyond the paper", name, *world) for name, world in worlds.items()]
+
+
+def settings_of_query(query: Mapping[str, str]) -> Settings:
+    """Return the settings that the address of a page holds, or those of the preset it names.
+
+    Settings beside a preset change it.
+
+    Examples
+    --------
+    >>> settings_of_query({"preset": "the theorems", "seed": "1"}).clusters
+    3
+    """
+    given = dict(query)
+    name = given.pop("preset", None)
+    if name is not None:
+        known = {preset.name.lower(): preset for preset in presets()}
+        if name.lower() not in known:
+            meant = did_you_mean(name, [preset.name for preset in known.values()])
+            raise InputError(f"the playground has no preset {name[:40]!r}{meant}.")
+        given = dict(parse_qsl(known[name.lower()].settings.to_query())) | given
+    return Settings.from_query(given)
+
+
+def preset_of_link(link: str) -> Preset:
+    """Return the settings of the address of a page, or of its query alone, as an entry of the menu.
+
+    What the address says about the view, such as the radius, is left out.
+
+    Examples
+    --------
+    >>> preset_of_link("http://127.0.0.1:8080/?clusters=4&at=100").settings.clusters
+    4
+    """
+    query = dict(parse_qsl(link.partition("?")[2] if "?" in link else link))
+    settings = settings_of_query({name: query[name] for name in query if name not in VIEW})
+    same = [preset for preset in presets() if preset.settings == settings]
+    name = unquote(settings.to_query()).replace("=", " = ").replace("&", ", ")
+    return same[0] if same else Preset("Own settings", name, settings, "Settings of a link.")
 
 
 def _settings_of(parameters: object, **more: float) -> Settings:

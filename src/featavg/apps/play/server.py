@@ -16,9 +16,9 @@ from starlette.routing import Route
 
 from featavg.apps.play.description import about, described
 from featavg.apps.play.guard import Guard
-from featavg.apps.play.presets import presets
+from featavg.apps.play.presets import presets, settings_of_query
 from featavg.apps.play.sessions import SessionRegistry
-from featavg.apps.play.settings import TEST_POINTS, Settings
+from featavg.apps.play.settings import TEST_POINTS
 from featavg.apps.play.workers import Pool
 from featavg.errors import InputError
 
@@ -90,7 +90,7 @@ def _query(request: Request) -> dict[str, str]:
 
 async def _check(request: Request) -> Response:
     """Return the settings of a query, or why they are refused."""
-    return JSONResponse(described(Settings.from_query(_query(request))))
+    return JSONResponse(described(settings_of_query(_query(request))))
 
 
 async def _run(request: Request) -> Response:
@@ -104,7 +104,7 @@ async def _run(request: Request) -> Response:
     point = query.pop("point", "0")
     if not point.isdecimal() or len(point) > 9 or int(point) >= TEST_POINTS:
         raise InputError(f"point must be from 0 to {TEST_POINTS - 1}; got {point[:40]!r}.")
-    settings = Settings.from_query(query)
+    settings = settings_of_query(query)
     events = request.app.state.sessions.events(tab, settings, stop, since, int(point))
     return StreamingResponse(events, media_type="text/event-stream")
 

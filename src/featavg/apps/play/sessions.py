@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from featavg.apps.play.settings import Settings
-from featavg.apps.play.workers import Pool, RemoteRun, WorkerLostError
+from featavg.apps.play.settings import TEST_POINTS, Settings
+from featavg.apps.play.workers import Pool, RemoteRun, WorkerLostError, ask_all, ask_for_planes
 from featavg.errors import InputError
 
 _MEMORY = 2e9  # bytes for all processes of the playground together
@@ -142,7 +141,9 @@ class SessionRegistry:
     ) -> AsyncGenerator[tuple[str, Any], None]:
         if session.settings != settings and self._is_full(settings.total_bytes):
             yield "waiting", {"message": "many pages are training; this one waits for its turn."}
-        where = await self._open_runs(session, settings, until)
+        where = await self._open_runs(session, settings, until, since)
+        if since < 0:
+            yield "data", await session.runs[0].ask("data")
         # the page may be further than a training that had to be opened again
         goal = min(max(*where, since) if until is None else until, settings.end)
         wanted = [int(p) for p in settings.schedule if p > since and max(where) <= p < goal]
@@ -152,7 +153,7 @@ class SessionRegistry:
             began = time.monotonic()
             reached = -1
             while reached < stop:  # a frame at the stop, and glimpses on the way
-                answers = await _from_all(session.runs, "advance", stop)
+                answers = await ask_all(session.runs, "advance", stop)
                 reached = min(position for position, _ in answers.values())
                 seen = {network: view for network, (_, view) in answers.items()}
                 name = "glimpse" if reached < stop else "frame"
@@ -160,22 +161,20 @@ class SessionRegistry:
             await asyncio.sleep(began + _FRAME - time.monotonic())
         complete = False
         while not complete:
-            radii = await _from_all(session.runs, "measure")
+            radii = await ask_all(session.runs, "measure", TEST_POINTS)
             complete = all(found["complete"] for found in radii.values())
             yield "radii", radii
-        radius = await _from_all(session.runs, "radius", point)
-        # one scale for all networks, because the circles are to be compared
-        reach = max((r for r in radius.values() if math.isfinite(r)), default=0.0)
-        yield "slices", await _from_all(session.runs, "slice", point, reach)
+        yield "slices", await ask_for_planes(session.runs, point)
         yield "done", {"position": goal, "end": settings.end}
 
     async def _open_runs(
-        self, session: Session, settings: Settings, until: int | None
+        self, session: Session, settings: Settings, until: int | None, since: int
     ) -> list[int]:
         """Open the trainings of these settings unless the session has them; return positions."""
         if session.settings == settings:
             where = await asyncio.gather(*(run.ask("where") for run in session.runs))
-            if until is None or max(where) <= until:
+            is_reset = since < 0 < max(where)
+            if until is None or (max(where) <= until and not is_reset):
                 return list(where)
         await self._clear(session)
         await self._reserve(session, settings.total_bytes)
@@ -230,16 +229,6 @@ class SessionRegistry:
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
             await asyncio.shield(closing)
-
-
-async def _from_all(runs: list[RemoteRun], command: str, *arguments: Any) -> dict[str, Any]:
-    """Return the answer of each network; wait for all of them even if one is refused."""
-    questions = (run.ask(command, *arguments) for run in runs)
-    answers = await asyncio.gather(*questions, return_exceptions=True)
-    for answer in answers:
-        if isinstance(answer, BaseException):
-            raise answer
-    return {run.network: answer for run, answer in zip(runs, answers, strict=True)}
 
 
 def _event(name: str, content: Any) -> bytes:

@@ -13,7 +13,7 @@ import numpy as np
 from featavg import checks
 from featavg.apps.play.worlds import CHOICES, WorldSetting
 from featavg.arrays import IntArray
-from featavg.errors import InputError
+from featavg.errors import InputError, did_you_mean
 from featavg.lab.parameters import parameter, plain_types
 from featavg.training.trajectory import recorded_steps
 
@@ -147,7 +147,9 @@ class Settings(WorldSetting):
         given: dict[str, Any] = {}
         for name, text in query.items():
             if name not in _NAMES:
-                raise InputError(f"the playground has no setting {name[:40]!r}.")
+                meant = _BY_SYMBOL.get(name)
+                hint = f" (did you mean {meant!r}?)" if meant else did_you_mean(name, _NAMES)
+                raise InputError(f"the playground has no setting {name[:40]!r}{hint}.")
             given[name] = text if name in _TEXTS else _parsed(name, text)
         return cls(**given)
 
@@ -234,6 +236,7 @@ class Settings(WorldSetting):
 
 _TEXTS = ("labels", *CHOICES, "grouping")
 _NAMES = (*_TEXTS, *KNOBS, "literal")
+_BY_SYMBOL = {knob.symbol: name for name, knob in KNOBS.items()}
 _TYPES = plain_types(Settings)
 WHOLE = frozenset(name for name in KNOBS if _TYPES[name][0] is int)
 """The sliders of whole numbers."""

@@ -12,12 +12,14 @@ import asyncio
 import contextlib
 import ctypes
 import itertools
+import math
 import multiprocessing
 import os
 import signal
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
@@ -125,15 +127,18 @@ class RemoteRun:
 
     _keys = itertools.count()
 
-    def __init__(self, worker: Worker, settings: Settings, network: str) -> None:
+    def __init__(
+        self, worker: Worker, settings: Settings, network: str, seconds_in_all: float | None = None
+    ) -> None:
         self.network = network
+        self._limit = seconds_in_all
         self._worker, self._settings, self._key = worker, settings, next(self._keys)
         self.is_open = False
 
     async def open(self) -> None:
         """Draw the points and the network."""
         self.is_open = True  # also while it is being opened
-        await self.ask("open", self._settings, self.network)
+        await self.ask("open", self._settings, self.network, self._limit)
 
     async def ask(self, command: str, *arguments: Any) -> Any:
         """Return the answer to one of the commands of `_answer`."""
@@ -147,9 +152,13 @@ class RemoteRun:
 
 
 class Pool:
-    """All worker processes; the two networks of a visitor run in different ones."""
+    """All worker processes; the two networks of a visitor run in different ones.
 
-    def __init__(self, size: int | None = None) -> None:
+    Each training may compute for `seconds_in_all`, by default as long as the playground allows.
+    """
+
+    def __init__(self, size: int | None = None, seconds_in_all: float | None = None) -> None:
+        self._limit = seconds_in_all
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         self._workers = [Worker() for _ in range(size or min(max(cores or 1, 2), _LARGEST_POOL))]
         self._visitors = itertools.count()
@@ -181,7 +190,7 @@ class Pool:
         # start at another process each time, because fine labels are more work than coarse ones
         first = next(self._visitors)
         return [
-            RemoteRun(self._workers[(first + i) % self.size], settings, name)
+            RemoteRun(self._workers[(first + i) % self.size], settings, name, self._limit)
             for i, name in enumerate(settings.networks)
         ]
 
@@ -189,6 +198,26 @@ class Pool:
         """Terminate all processes."""
         for worker in self._workers:
             worker.stop()
+
+
+async def ask_all(runs: Sequence[RemoteRun], command: str, *arguments: Any) -> dict[str, Any]:
+    """Return the answer of each network; wait for all of them even if one is refused."""
+    questions = (run.ask(command, *arguments) for run in runs)
+    answers = await asyncio.gather(*questions, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException):
+            raise answer
+    return {run.network: answer for run, answer in zip(runs, answers, strict=True)}
+
+
+async def ask_for_planes(runs: Sequence[RemoteRun], point: int) -> dict[str, Any]:
+    """Return the plane of a fresh point for each network.
+
+    All have one scale, because their circles are to be compared.
+    """
+    radius = await ask_all(runs, "radius", point)
+    reach = max((r for r in radius.values() if math.isfinite(r)), default=0.0)
+    return await ask_all(runs, "slice", point, reach)
 
 
 def _work(pipe: Connection) -> None:
@@ -223,7 +252,8 @@ def _return_memory() -> None:
 
 def _answer(runs: dict[int, NetworkRun], command: str, key: int, *arguments: Any) -> Any:
     if command == "open":
-        runs[key] = NetworkRun(*arguments)
+        settings, network, limit = arguments
+        runs[key] = NetworkRun(settings, network, seconds_in_all=limit)
         return None
     if command == "close":
         runs.pop(key, None)
@@ -237,8 +267,10 @@ def _answer(runs: dict[int, NetworkRun], command: str, key: int, *arguments: Any
     if command == "advance":
         run.advance(*arguments, seconds=_SLICE)
         return run.position, run.snapshot()
+    if command == "data":
+        return run.data()
     if command == "measure":
-        return run.measure(seconds=_RADII_SLICE)
+        return run.measure(seconds=_RADII_SLICE, points=arguments[0])
     if command == "radius":
         return run.radius(*arguments)
     if command == "slice":

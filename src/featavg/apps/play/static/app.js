@@ -1,44 +1,49 @@
-// The page: settings, training and event listeners.
+// The page: settings, event listeners and the start.
 
+import { readAddress, updateAddress } from "./address.js";
 import { Controls } from "./controls.js";
-import { fixed } from "./format.js";
-import { buttons, curvesAreDue, draw, drawRadius, hover, layout } from "./panels.js";
+import { connectGlossary } from "./glossary.js";
+import { hideMessage, sentence, showMessage } from "./messages.js";
+import { draw, drawRadius, hover, layout } from "./panels.js";
 import { largestRadius } from "./robustness.js";
-import { NO_ANSWER, changed, check, dropPending, queryOf, request, settled } from "./settings.js";
-import { $, NETWORKS, isTraining, networks, newest, position, short, state, title } from "./state.js";
-import { listen } from "./stream.js";
-
-const VIEW = ["at", "radius", "point", "token"]; // in the address beside the settings
+import { changed, dropPending, queryOf, request, settled } from "./settings.js";
+import { source } from "./source.js";
+import { $, NETWORKS, isTraining, measured, position, short, state } from "./state.js";
+import { connectTour, showIntroduction } from "./tour.js";
+import { fastForward, renumbered, stop, train } from "./training.js";
 
 // ---- settings
 
-function submit(name, query, onRefusal = () => {}) {
+function submit(name, query, { onRefusal = () => {}, kept = [] } = {}) {
   const refused = (error) => { showMessage(error.message); onRefusal(); };
-  return request(name, query, { accepted: adopt, refused });
+  return request(name, query, { accepted: (described) => adopt(described, kept), refused });
 }
 
 function change(name, value) {
-  submit(name, () => queryOf(changed(name, value)), () => state.controls.refuse(name, value, state.described.values));
+  const onRefusal = () => state.controls.refuse(name, value, state.described.values);
+  submit(name, () => queryOf(changed(name, value)), { onRefusal });
 }
 
-function choose(preset) {
+async function choose(preset) {
   dropPending();
-  submit("preset", () => {
+  const isAccepted = await submit("preset", () => {
     state.radius = null;
     return preset.query;
   });
+  if (isAccepted && source.isLesson) train(state.described.end, { isAtOnce: true });
 }
 
-/** Show new settings, and drop everything that was trained before. */
-function adopt(described) {
+/** Show new settings; of what was trained before, keep these frames. */
+function adopt(described, kept = []) {
   stop();
-  showMessage(null);
+  hideMessage("refusal", "waiting", "news", "address");
   // keep the radius relative to the predictions
   if (state.described && state.radius !== null) {
     state.radius = short(state.radius * (described.predicted.fine / state.described.predicted.fine));
   }
   state.described = described;
-  Object.assign(state, { frames: [], glimpse: null, shown: null, radii: null, slices: {} });
+  Object.assign(state, { glimpse: null, shown: null, radii: null, slices: {}, frames: renumbered(kept, described) });
+  if (!kept.length) state.data = null;
   document.body.dataset.state = "idle";
   state.controls.show(described.values);
   const chosen = Number($("preset").value); // several presets can be the same settings
@@ -51,85 +56,8 @@ function adopt(described) {
   }
   updateAddress();
   layout();
+  showIntroduction();
   draw();
-}
-
-/** Write the address of the page, which is the link to share. */
-function updateAddress() {
-  const query = new URLSearchParams(state.described.query);
-  if (position() >= 0) query.set("at", position());
-  if (state.radii && state.radius !== null) query.set("radius", state.radius);
-  if (state.point) query.set("point", state.point);
-  const text = query.toString();
-  history.replaceState(null, "", text ? `?${text}` : location.pathname);
-}
-
-// ---- training
-
-async function train(until) {
-  stop();
-  showMessage(null);
-  const controller = new AbortController();
-  state.request = controller;
-  state.shown = null;
-  const query = new URLSearchParams(state.described.query);
-  query.set("tab", state.tab);
-  query.set("until", until);
-  query.set("since", position());
-  query.set("point", state.point);
-  document.body.dataset.state = "training";
-  buttons();
-  try {
-    await listen(`run?${query}`, controller.signal, (name, content) => {
-      if (state.request === controller) receive(name, content);
-    });
-    if (state.request === controller) finish();
-  } catch (error) {
-    if (error.name === "AbortError") return;
-    finish();
-    showMessage(NO_ANSWER);
-  }
-}
-
-function receive(name, content) {
-  if (name === "frame") {
-    showMessage(null); // it may have said that it waits
-    const wasMeasured = state.radii !== null;
-    state.frames = state.frames.filter((frame) => frame.position < content.position);
-    state.frames.push(content);
-    Object.assign(state, { glimpse: null, radii: null, slices: {} }); // those were of another position
-    if (wasMeasured) draw("robust", "slices");
-    draw("heat", ...(curvesAreDue() ? ["curves"] : []));
-  } else if (name === "glimpse") {
-    state.glimpse = content;
-    draw("heat");
-  } else if (name === "radii") {
-    state.radii = content;
-    draw("robust", "curves");
-  } else if (name === "slices") {
-    state.slices = content;
-    draw("slices");
-  } else if (name === "refused" || name === "waiting") {
-    showMessage(content.message);
-  } else if (name === "done") {
-    finish();
-    const told = networks().map((n) => `${title(n)}: averaging index ${fixed(newest()[n].index, 2)}`);
-    $("live").textContent = told.join("; ");
-    draw("heat", "curves");
-  }
-}
-
-function finish() {
-  state.request = null;
-  document.body.dataset.state = state.radii ? "measured" : "idle";
-  updateAddress();
-  buttons();
-}
-
-function stop() {
-  state.request?.abort();
-  state.request = null;
-  buttons();
 }
 
 const actions = {
@@ -137,20 +65,8 @@ const actions = {
   pause() { if (isTraining()) train("now"); },
   async step() { if (await settled() && !isTraining()) train(Math.max(position(), 0) + 1); },
   reset() { adopt(state.described); },
-  async forward() {
-    if (!await settled() || isTraining()) return;
-    const { values } = state.described;
-    const literal = Math.min(Math.max(position(), 0), values.literal);
-    const steps = Math.min(values.steps * 100, state.about.knobs.steps.high);
-    const query = queryOf({ ...values, steps, literal });
-    if (await submit("forward", () => query)) train(state.described.end);
-  },
+  forward() { fastForward(submit); },
 };
-
-function showMessage(message) {
-  $("message").hidden = !message;
-  $("message").textContent = message ? message[0].toUpperCase() + message.slice(1) : "";
-}
 
 function setRadius(radius) {
   state.radius = short(radius);
@@ -164,10 +80,10 @@ function connect() {
   $("scrub").addEventListener("input", () => {
     const value = Number($("scrub").value);
     state.shown = value >= state.frames.length - 1 ? null : value;
-    draw("heat", "curves");
+    draw("heat", "curves", "robust", "slices");
   });
   $("radius").addEventListener("input", () => {
-    setRadius((Number($("radius").value) / 1000) * largestRadius(state.radii, state.described.predicted));
+    setRadius((Number($("radius").value) / 1000) * largestRadius(measured().radii, state.described.predicted));
   });
   $("radius").addEventListener("change", updateAddress);
   const drag = (event) => {
@@ -195,13 +111,16 @@ function connect() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
   new ResizeObserver(() => draw()).observe(document.body);
   for (const name of NETWORKS) hover(name);
+  connectTour();
+  connectGlossary();
   addEventListener("keydown", shortcut);
-  setInterval(() => { if (position() >= 0) navigator.sendBeacon(`alive?tab=${state.tab}`); }, 15_000);
-  addEventListener("pagehide", () => navigator.sendBeacon(`leave?tab=${state.tab}`));
+  setInterval(() => { if (isTraining()) draw("heat"); }, 1000); // the clock of a training that is silent
+  setInterval(() => { if (position() >= 0) source.alive(state.tab); }, 15_000);
+  addEventListener("pagehide", () => source.leave(state.tab));
 }
 
 function shortcut(event) {
-  const isTyping = event.target.matches("input[type=text], select, button, summary, input[type=radio], input[type=checkbox]");
+  const isTyping = event.target.matches("input[type=text], select, button, summary, input[type=radio], input[type=checkbox], .term");
   if (event.ctrlKey || event.metaKey || event.altKey || (isTyping && (event.key === " " || event.target.type === "text"))) return;
   const action = { s: "step", f: "forward", r: "reset", " ": isTraining() ? "pause" : "train" }[event.key];
   if (!action) return;
@@ -228,6 +147,8 @@ function setTheme(theme) {
   draw();
 }
 
+// ---- the start
+
 function fillPresets() {
   const groups = new Map();
   const own = new Option("your own", "");
@@ -244,32 +165,44 @@ function fillPresets() {
   });
 }
 
+/** In a lesson the settings are read, not changed. */
+function showAsLesson() {
+  document.body.classList.add("lesson");
+  $("kind").textContent = "lesson";
+  for (const control of $("settings").querySelectorAll("input, select")) control.disabled = true;
+  $("origin").textContent = "This page is a recording: it needs no server and no network.";
+}
+
+/** Show what the address holds; without settings in it, the paper's setting, trained. */
+async function open() {
+  const { settings, value, complaints, hasPosition } = readAddress();
+  let described, isRefused = false;
+  try { described = await source.check(settings); } catch (error) {
+    isRefused = true;
+    complaints.push(`${error.message} This is the paper's setting instead.`);
+    described = await source.check("");
+  }
+  const at = isRefused ? null : value("at", described.end, true);
+  state.radius = value("radius", 1e30, false);
+  state.point = value("point", state.about.points - 1, true) ?? 0;
+  connect();
+  adopt(described);
+  const isTrained = settings === "" || isRefused || hasPosition || source.isLesson;
+  if (complaints.length) showMessage(complaints.map(sentence).join(" "), "address");
+  if (isTrained) train(at ?? described.end, { isAtOnce: true });
+}
+
 async function start() {
-  const about = await fetch("about.json");
-  state.about = await about.json();
-  if (!about.ok) {
-    showMessage(state.about.message);
+  try { state.about = await source.about(); } catch (error) {
+    showMessage(error.message);
     return;
   }
   $("version").textContent = `featavg ${state.about.version}`;
   fillPresets();
   state.controls = new Controls(state.about.knobs, change);
   if (matchMedia("(max-width: 760px)").matches) $("settings").open = false;
-  const query = new URLSearchParams(location.search);
-  const view = Object.fromEntries(VIEW.map((name) => [name, query.get(name)]));
-  VIEW.forEach((name) => query.delete(name));
-  const parsed = (text) => (text !== null && /^\d+(\.\d+)?(e[+-]?\d+)?$/.test(text) ? Number(text) : null);
-  state.radius = parsed(view.radius);
-  state.point = Math.min(parsed(view.point) ?? 0, state.about.points - 1);
-  let refused = null, described;
-  try { described = await check(query.toString()); } catch (error) {
-    refused = error.message;
-    described = await check("");
-  }
-  connect();
-  adopt(described);
-  if (refused) showMessage(refused);
-  else if (parsed(view.at) !== null) train(Math.min(parsed(view.at), described.end));
+  if (source.isLesson) showAsLesson();
+  await open();
 }
 
 start();

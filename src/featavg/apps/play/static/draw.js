@@ -6,7 +6,7 @@ export function colours() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue(`--${name}`).trim();
   return Object.fromEntries(
-    ["card", "ink", "quiet", "line", "coarse", "fine", "own", "other", "third"].map((n) => [n, get(n)]),
+    ["card", "ink", "quiet", "line", "coarse", "fine", "own", "other", "third", "plus", "minus"].map((n) => [n, get(n)]),
   );
 }
 
@@ -52,7 +52,14 @@ function niceStep(range, wanted) {
   return [1, 2, 5, 10].map((m) => m * base).find((step) => step >= rough) ?? 10 * base;
 }
 
-/** A frame with axes. `x` and `y` are {low, high, label, log, format}; returns the two scales. */
+const BEND = 5; // a bent axis is about linear up to here
+const bend = (value) => Math.asinh(value / BEND);
+
+/**
+ * A frame with axes; returns the two scales. `x` and `y` are {low, high, label, log, format}, with
+ * `first` where a logarithmic axis begins if the time 0 is to the left of it, and `bent` for an axis
+ * that is linear near 0 and logarithmic further away.
+ */
 export function axes(canvas, x, y) {
   const { context, width, height } = surface(canvas);
   const colour = colours();
@@ -61,7 +68,9 @@ export function axes(canvas, x, y) {
   const left = 10 + Math.max(...ticksY.map((t) => context.measureText(t.text).width));
   const plot = { left, right: width - 12, top: 1.6 * size, bottom: height - 2.7 * size };
   const scaleX = (v) => plot.left + ((v - x.low) / (x.high - x.low)) * (plot.right - plot.left);
-  const scaleY = (v) => plot.bottom - ((v - y.low) / (y.high - y.low)) * (plot.bottom - plot.top);
+  const height01 = y.bent
+    ? (v) => (bend(v) - bend(y.low)) / (bend(y.high) - bend(y.low)) : (v) => (v - y.low) / (y.high - y.low);
+  const scaleY = (v) => plot.bottom - height01(v) * (plot.bottom - plot.top);
   context.lineWidth = 1;
   context.strokeStyle = colour.line;
   context.fillStyle = colour.quiet;
@@ -94,9 +103,16 @@ export function axes(canvas, x, y) {
 /** The ticks of an axis {low, high, log, format}: values and texts, at most about so many. */
 export function ticks(axis, wanted) {
   const found = [];
+  if (axis.bent) {
+    const powers = Array.from({ length: 12 }, (_, i) => 10 ** (i + 1));
+    return [...powers.map((p) => -p), 0, ...powers].filter((p) => p >= axis.low && p <= axis.high)
+      .map((value) => ({ value, text: number(value, 3) }));
+  }
   if (axis.log) {
-    const step = Math.max(1, Math.ceil((axis.high - axis.low) / wanted));
-    for (let e = Math.ceil(axis.low - 1e-4); e <= axis.high + 1e-4; e += step) found.push({ value: e, text: power(e) });
+    const first = axis.first ?? axis.low;
+    if (axis.first !== undefined) found.push({ value: axis.low, text: "0" });
+    const step = Math.max(1, Math.ceil((axis.high - first) / wanted));
+    for (let e = Math.ceil(first - 1e-4); e <= axis.high + 1e-4; e += step) found.push({ value: e, text: power(e) });
     return found;
   }
   const step = niceStep(axis.high - axis.low, wanted);

@@ -2,6 +2,7 @@
 
 import { colours, font, placeholder, surface } from "./draw.js";
 import { fixed } from "./format.js";
+import { hint } from "./state.js";
 
 // viridis, which colour-blind readers can tell apart and which is ordered by lightness
 const STOPS = [
@@ -18,7 +19,7 @@ function viridis(value) {
 
 /** Draw the matrix, clusters by neurons; returns where its cells are, for hovering. */
 export function drawHeatMap(canvas, view, signs, bySide, name) {
-  if (!view) { placeholder(canvas, "press Train"); return null; }
+  if (!view) { placeholder(canvas, hint()); return null; }
   const { context, width, height } = surface(canvas);
   const colour = colours();
   const size = font(context);

@@ -2,12 +2,14 @@
 
 import { drawCoefficients, drawMargins } from "./curves.js";
 import { fixed, number, percent } from "./format.js";
+import { drawData } from "./geometry.js";
+import { term } from "./glossary.js";
 import { describeCell, drawHeatMap } from "./heatmap.js";
 import { accuracyAt, drawRobustness, drawSlice, largestRadius } from "./robustness.js";
-import { $, NETWORKS, isTraining, networks, position, state, title, visible } from "./state.js";
+import { $, NETWORKS, isTraining, measured, networks, newest, position, state, title, visible } from "./state.js";
 import { drawLaw } from "./worlds.js";
 
-const ALL = ["heat", "curves", "robust", "slices"];
+const ALL = ["data", "heat", "curves", "robust", "slices"];
 const CURVES_EVERY = 150; // milliseconds while training; the heat maps are drawn each time
 const wanted = new Set();
 let curvesDrawn = 0;
@@ -39,16 +41,16 @@ export function layout() {
   $("panels").classList.toggle("single", shown.length === 1);
   for (const name of NETWORKS) $(`heading-${name}`).textContent = state.described.headings[name];
   $("fine-name").textContent = title("fine");
-  const keys = (kinds) => kinds.map(([kind, text]) => {
-    const key = document.createElement("span");
-    key.className = `key ${kind}`;
+  const keys = (kinds) => kinds.map(([kind, text, name]) => {
+    const key = name ? term(name, text) : document.createElement("span");
+    key.classList.add("key", ...(kind ? [kind] : []));
     key.textContent = text;
     return key;
   });
   const { steps, learning_rate: rate } = state.described.values;
   $("lambda-legend").replaceChildren(...keys([
-    ...shown.map((n) => [n, `${title(n)}, own`]), ["dotted", "other centres"],
-    ...(guided().length ? [["dashed", "log ηt + const"]] : []), ...(guided().length && steps * rate > 1 ? [["", "log ηt"]] : []),
+    ...shown.map((n) => [n, `${title(n)}, own`, "own"]), ["dotted", "other centres, mean and range", "other"],
+    ...(guided().length ? [["dashed", "log ηt + const", "growth"]] : []), ...(guided().length && steps * rate > 1 ? [["", "log ηt", "growth"]] : []),
   ]));
   $("margins-legend").replaceChildren(...keys([
     ...shown.map((n) => [n, `${title(n)}, median`]), ["dashed", "smallest"], ["band", "all"],
@@ -57,6 +59,7 @@ export function layout() {
 
 function drawNow(pictures) {
   const view = visible();
+  if (pictures.has("data") && !$("data").hidden) drawGeometry();
   if (pictures.has("heat")) { networks().forEach((name) => drawHeat(name, view?.[name])); drawClock(view); }
   if (pictures.has("curves")) drawCurves(view);
   if (pictures.has("robust")) drawRadius();
@@ -64,14 +67,19 @@ function drawNow(pictures) {
   buttons();
 }
 
+function drawGeometry() {
+  drawData($("data"), state.data, state.described.signs);
+  const names = state.data?.clusters.map((j) => j + 1).join(", ");
+  $("data").setAttribute("aria-label", names ? `Training points of the clusters ${names} in two dimensions` : "The data is not drawn yet");
+}
+
 function drawHeat(name, seen) {
   const { by_side: bySide, columns, signs } = state.described;
   const canvas = $(`heat-${name}`);
   state.grid[name] = drawHeatMap(canvas, seen, signs, bySide[name], columns[name]);
   $(`index-${name}`).textContent = seen ? fixed(seen.index, 2) : "–";
-  $(`facts-${name}`).textContent = seen
-    ? `loss ${number(seen.log_loss === null ? 0 : Math.exp(seen.log_loss), 2)} · fresh accuracy ${percent(seen.accuracy)}`
-    : "cosine of each centre and each neuron";
+  $(`loss-${name}`).textContent = seen ? number(seen.log_loss === null ? 0 : Math.exp(seen.log_loss), 2) : "–";
+  $(`fresh-${name}`).textContent = percent(seen?.accuracy);
   const told = seen ? `averaging index ${fixed(seen.index, 2)}` : "not trained yet";
   canvas.setAttribute("aria-label", `Heat map of cosines, ${title(name)} labels, ${told}`);
 }
@@ -91,35 +99,41 @@ function drawPlane(name) {
   const canvas = $(`slice-${name}`);
   drawSlice(canvas, slice, name);
   const averaged = slice && (slice.averaged === null ? "never" : number(slice.averaged, 3));
-  $(`slice-facts-${name}`).textContent = slice ? `${title(name)}: exact ${number(slice.radius, 3)}, averaged ${averaged}` : title(name);
+  $(`slice-facts-${name}`).textContent = `${title(name)}: exact ${slice ? number(slice.radius, 3) : "–"}, averaged ${averaged ?? "–"}`;
   canvas.setAttribute("aria-label", slice
     ? `Decision around point ${slice.point + 1}: the smallest perturbation has norm ${number(slice.radius, 4)}, along the averaged direction ${averaged}`
     : "Not computed yet");
 }
 
 export function drawRadius() {
-  const high = largestRadius(state.radii, state.described.predicted);
+  const { radii: found, isOld } = measured();
+  const high = largestRadius(found, state.described.predicted);
   const radius = Math.min(state.radius, high);
-  state.scale = drawRobustness($("robust"), state.radii, networks(), state.described, radius);
+  state.scale = drawRobustness($("robust"), found, networks(), state.described, radius);
   if (state.scale) { // the slider is as long as the axis above it
     $("radius").style.marginLeft = `${state.scale.left - 8}px`;
     $("radius").style.width = `${state.scale.right - state.scale.left + 16}px`;
   }
   $("radius").value = String((1000 * radius) / high);
-  $("radius").disabled = !state.radii;
+  $("radius").disabled = !found;
   $("radius").setAttribute("aria-valuetext", number(radius, 3));
   $("radius-value").textContent = number(radius, 3);
   const told = [];
   for (const name of networks()) {
-    const radii = state.radii?.[name];
+    const radii = found?.[name];
     $(`accuracy-${name}`).textContent = percent(accuracyAt(radii, radius));
     if (radii) told.push(`${number(radii.median, 3)}${radii.exact < radii.points ? ` (${radii.exact} exact)` : ""}`);
   }
-  drawLaw(state.described, state.radii?.fine);
+  drawLaw(state.described, found?.fine);
   $("robust").setAttribute("aria-label", `Robust accuracy against radius; median radius ${told.join(" and ")}`);
   $("robust-facts").textContent = told.length
-    ? `${Math.min(...networks().map((n) => state.radii[n].points))} fresh points, median radius ${told.join(" and ")}${state.described.law ? " · dotted: the granularity law" : ""}`
-    : "share of fresh points that no perturbation of this norm turns";
+    ? `${Math.min(...networks().map((n) => found[n].points))} fresh points, median radius ${told.join(" and ")}${state.described.law ? " · dotted: the granularity law" : ""}`
+    : `median radius ${networks().map(() => "–").join(" and ")}`;
+  const late = isOld ? `At t = ${number(newest()[networks()[0]].steps, 4)}, where training is now.` : "";
+  for (const name of ["robust", "slice"]) {
+    $(`panel-${name}`).classList.toggle("old", isOld || (name === "slice" && state.shown !== null));
+    $(`late-${name}`).textContent = late;
+  }
 }
 
 function drawClock(view) {
@@ -128,17 +142,30 @@ function drawClock(view) {
   $("scrub").max = last;
   $("scrub").value = state.shown ?? last;
   const time = seen && seen.log_time !== null ? Math.exp(seen.log_time) : 0;
-  $("time").textContent = seen
-    ? `t = ${number(seen.steps, 4)} of ${number(state.described.values.steps, 4)} · ηt = ${number(time, 3)}`
-    : `T = ${number(state.described.values.steps, 4)} steps to go`;
+  const { steps } = state.described.values;
+  $("time").textContent = [
+    seen ? `t = ${number(seen.steps, 4)} of ${number(steps, 4)} · ηt = ${number(time, 3)}` : `T = ${number(steps, 4)} steps to go`,
+    ...working(),
+  ].join(" · ");
+}
+
+/** What is being done, and for how long if that is more than a moment. */
+function working() {
+  if (!isTraining()) return [];
+  const seconds = Math.floor((performance.now() - state.began) / 1000);
+  const what = position() >= state.described.end ? "measuring" : visible() ? "training" : "drawing points";
+  return [seconds ? `${what}, ${seconds} s` : what];
 }
 
 export function buttons() {
-  const finished = state.described && position() >= state.described.end;
+  if (!state.described) return;
+  const finished = position() >= state.described.end;
+  const { steps } = state.described.values, most = state.about.knobs.steps.high;
+  $("forward-text").textContent = finished && steps < most ? `To T = ${number(Math.min(100 * steps, most), 4)}` : "Fast-forward";
   $("train").disabled = isTraining() || finished;
   $("pause").disabled = !isTraining();
   $("step").disabled = isTraining() || finished;
-  $("forward").disabled = isTraining() || !state.described?.can_forward;
+  $("forward").disabled = isTraining() || !state.described.can_forward || (finished && steps >= most);
   $("scrub").disabled = state.frames.length < 2;
 }
 

@@ -1,15 +1,7 @@
 // Settings: the server completes and checks them, in the order in which they were requested.
 
+import { source } from "./source.js";
 import { $, state } from "./state.js";
-
-export const NO_ANSWER = "The playground does not answer; is it still running?";
-
-export async function check(query) {
-  const response = await fetch(`check?${query}`).catch(() => { throw new Error(NO_ANSWER); });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.message);
-  return answer;
-}
 
 export function queryOf(values) {
   return new URLSearchParams(Object.entries(values).filter(([, value]) => value !== null)).toString();
@@ -61,7 +53,7 @@ async function answerAll() {
   while (pending.size) {
     const [[name, { query, accepted, refused }]] = pending;
     pending.delete(name);
-    const answer = await check(query()).then((described) => ({ described }), (error) => ({ error }));
+    const answer = await source.check(query()).then((described) => ({ described }), (error) => ({ error }));
     isAccepted = !answer.error;
     if (pending.has(name)) continue; // a newer request of the same name
     if (isAccepted) accepted(answer.described); else refused(answer.error);

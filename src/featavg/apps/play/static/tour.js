@@ -1,0 +1,106 @@
+// The strip above the pictures: one sentence on what is seen, and a tour of four steps.
+
+import { fixed, number } from "./format.js";
+import { draw } from "./panels.js";
+import { $, isTraining, networks, newest, state, title } from "./state.js";
+
+const both = () => networks().length === 2;
+const isMeasured = () => both() && state.radii !== null && newest() !== null;
+const index = (name) => fixed(newest()?.[name]?.index, 2);
+const median = (name) => number(state.radii?.[name]?.median, 3);
+const more = (count, one, many) => `${count} more ${count === 1 ? one : many}`;
+
+const STEPS = [
+  {
+    title: "The data",
+    panels: ["panel-intro"],
+    text() {
+      const { clusters, samples, positive } = state.described.values;
+      const hidden = clusters - (state.data?.clusters.length ?? Math.min(clusters, 4));
+      return `${number(samples, 5)} points come in ${clusters} clusters: ${positive} on the positive side, `
+        + `${clusters - positive} on the negative one. Shown are the first two of each side, projected onto their centres, `
+        + `which point in different directions${hidden > 0 ? `; ${more(hidden, "cluster lies", "clusters lie")} in directions of their own` : ""}. `
+        + `One network is told only the side of each point (above or below the dashed line), the other its cluster.`;
+    },
+  },
+  {
+    title: "What the neurons learned",
+    panels: ["panel-coarse", "panel-fine"],
+    text: () => "A column is a neuron, a row is a cluster; bright means that they point the same way. "
+      + (isMeasured()
+        ? `The averaging index is 1 where every neuron mixes all clusters of its side, and 0 where each has one of its own: it is ${index("coarse")} `
+          + `for the ${title("coarse")} network and ${index("fine")} for the ${title("fine")} network.`
+        : "Train with both kinds of labels to compare them."),
+  },
+  {
+    title: "How far the nearest turn is",
+    panels: ["panel-slice"],
+    text() {
+      const { coarse, fine } = state.slices;
+      return "Within the circle nothing turns this fresh point; the green arrow is the smallest perturbation that does. "
+        + (coarse && fine
+          ? `The two pictures have one scale: ${number(coarse.radius, 3)} for the ${title("coarse")} network, ${number(fine.radius, 3)} for the ${title("fine")} network. `
+            + `The dashed arrow is one direction for all points, from one side to the other. Try another point.`
+          : "It is computed where training ends or pauses.");
+    },
+  },
+  {
+    title: "What finer labels change",
+    panels: ["panel-robust"],
+    text() {
+      const { formulas } = state.described;
+      return (isMeasured()
+        ? `Half of the fresh points are turned within ${median("coarse")} for the ${title("coarse")} network and within ${median("fine")} for the ${title("fine")} network. `
+        : "Half of the fresh points are turned where a curve crosses 50 %. ")
+        + `Theory says ${formulas.coarse} and ${formulas.fine}: the more clusters, the more finer labels gain. `
+        + "Drag the radius, then change k and train again.";
+    },
+  },
+];
+
+let step = null; // of the tour; null outside it
+
+/** Write the strip: the step of the tour, or the sentence on what is seen. */
+export function showIntroduction() {
+  const now = step === null ? null : STEPS[step];
+  $("intro-title").textContent = now ? `${step + 1} of ${STEPS.length}: ${now.title}` : "What you see";
+  $("intro-text").textContent = now ? now.text() : sentence();
+  $("tour").hidden = now !== null;
+  for (const id of ["tour-back", "tour-next", "tour-end"]) $(id).hidden = now === null;
+  $("tour-back").disabled = step === 0;
+  $("tour-next").hidden = now === null || step === STEPS.length - 1;
+  $("data").hidden = step !== 0;
+  document.body.classList.toggle("touring", now !== null);
+  for (const panel of document.querySelectorAll(".panel")) {
+    panel.classList.toggle("spot", now !== null && (panel.id === "panel-intro" || now.panels.includes(panel.id)));
+  }
+}
+
+function sentence() {
+  if (isTraining()) return `${both() ? "Both networks are learning from the same points" : "The network is learning"}; watch the pictures form.`;
+  if (!isMeasured()) return "Guess what the neurons will learn, then press Train.";
+  const averages = newest().coarse.index > 0.8 && newest().fine.index < 0.2;
+  const seen = averages
+    ? `Told only the sides, the ${title("coarse")} network mixes the clusters of a side and is turned within ${median("coarse")}; `
+      + `told the clusters, the ${title("fine")} network keeps them apart and withstands ${median("fine")}.`
+    : `The ${title("coarse")} network has an averaging index of ${index("coarse")} and a median radius of ${median("coarse")}, `
+      + `the ${title("fine")} network ${index("fine")} and ${median("fine")}.`;
+  return `${seen} Try: drag the radius, choose a preset, or take the tour.`;
+}
+
+function go(to) {
+  step = to;
+  showIntroduction();
+  draw("data");
+  if (step === null) return;
+  const isNarrow = matchMedia("(max-width: 760px)").matches; // there the strip is below the panel
+  $(STEPS[step].panels[0]).scrollIntoView({ block: isNarrow ? "start" : "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+}
+
+export function connectTour() {
+  $("tour").addEventListener("click", () => { go(0); $("tour-next").focus(); });
+  $("tour-next").addEventListener("click", () => { go(step + 1); if (step === STEPS.length - 1) $("tour-end").focus(); });
+  $("tour-back").addEventListener("click", () => go(step - 1));
+  $("tour-end").addEventListener("click", () => { go(null); $("tour").focus(); });
+  addEventListener("keydown", (event) => { if (event.key === "Escape" && step !== null) go(null); });
+}
