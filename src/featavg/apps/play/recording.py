@@ -43,18 +43,17 @@ def steps_to_record(wanted: Sequence[Settings]) -> int:
 
 async def _record_one(pool: Pool, settings: Settings, report: Callable[[], None]) -> dict[str, Any]:
     runs = pool.runs(settings)
-    try:
-        await asyncio.gather(*(run.open() for run in runs))
-        data = await runs[0].ask("data")
-        frames = []
-        for position in settings.schedule.tolist():
-            is_last = position == settings.end
-            frames.append(await _frame(runs, position, TEST_POINTS if is_last else _POINTS))
-            report()
-        planes = [await ask_for_planes(runs, point) for point in range(PLANES)]
+    await asyncio.gather(*(run.open() for run in runs))
+    data = await runs[0].ask("data")
+    frames = []
+    for position in settings.schedule.tolist():
+        is_last = position == settings.end
+        frames.append(await _frame(runs, position, TEST_POINTS if is_last else _POINTS))
         report()
-    finally:
-        await asyncio.gather(*(run.close() for run in runs), return_exceptions=True)
+    planes = [await ask_for_planes(runs, point) for point in range(PLANES)]
+    report()
+    # not after an interruption: it would wait for the answer to the last question
+    await asyncio.gather(*(run.close() for run in runs))
     return {"described": described(settings), "data": data, "frames": frames, "planes": planes}
 
 

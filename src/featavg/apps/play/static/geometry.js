@@ -8,7 +8,7 @@ export function drawData(canvas, data, signs) {
   const colour = colours();
   const size = font(context);
   const places = [...data.centers, ...data.points.flat()];
-  const reach = 1.32 * Math.max(...places.flat().map(Math.abs));
+  const reach = 1.36 * Math.max(...places.flat().map(Math.abs));
   const unit = Math.min(width, height) / (2 * reach);
   const at = ([u, v]) => [width / 2 + u * unit, height / 2 - v * unit];
   sides(context, colour, width, height, size);
@@ -33,7 +33,7 @@ export function drawData(canvas, data, signs) {
     context.textBaseline = "middle";
     context.font = context.font.replace(/^(bold )?/, "bold ");
     const name = `${signs[data.clusters[i]] > 0 ? "+" : "−"}${data.clusters[i] + 1}`;
-    context.fillText(name, x + (1.7 * size * right) / away, y - (1.5 * size * up) / away);
+    context.fillText(name, x + (2.1 * size * right) / away, y - (1.9 * size * up) / away);
   });
 }
 

@@ -19,6 +19,7 @@ const TERMS = {
   growth: "Late in training the coefficients grow like the logarithm of time: lines of this slope.",
   exact: "The smallest perturbation of all that turns this point; proven, not searched for by an attack.",
   averaged: "One direction for all points: from the centres of one side to those of the other. It turns a network that averages almost as fast as the smallest perturbation.",
+  law: "The granularity law: the radius of a point whose label is shared by q clusters, where q′ is the largest number of clusters that share a label of the other side.",
   circle: "No perturbation inside the circle turns the point. Both pictures have one scale, so the circles can be compared.",
 };
 
@@ -58,12 +59,15 @@ function hide() {
 /** Explain the terms of the page, also those that are added later, and the names of the controls. */
 export function connectGlossary() {
   document.querySelectorAll("[data-term]").forEach(prepared);
-  for (const row of document.querySelectorAll(".knob[title]")) {
-    const symbol = row.querySelector("label i");
-    if (!symbol) continue;
+  for (const row of document.querySelectorAll(".knob[title], .choice[title]")) {
+    const label = row.querySelector("label");
+    const symbol = label.querySelector("i") ?? document.createElement("i");
+    prepared(symbol).setAttribute("aria-label", `what is ${label.textContent}?`);
     symbol.dataset.explain = row.title;
     row.removeAttribute("title");
-    prepared(symbol).setAttribute("aria-label", `what is ${row.querySelector("label").textContent}?`);
+    if (symbol.parentElement) continue;
+    symbol.textContent = "?";
+    label.append(symbol);
   }
   const found = (event) => (event.target instanceof Element ? event.target.closest(".term") : null);
   addEventListener("pointerover", (event) => { if (event.pointerType !== "touch" && found(event)) show(found(event)); });

@@ -3,6 +3,7 @@
 const PER_FRAME = 60; // milliseconds
 
 async function unpack(packed) {
+  if (!("DecompressionStream" in window)) throw new Error("this lesson needs a browser of 2023 or later.");
   const bytes = Uint8Array.from(atob(packed.trim()), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return JSON.parse(await new Response(stream).text());
