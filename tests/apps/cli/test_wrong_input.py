@@ -61,6 +61,22 @@ WRONG = [
     ("sweep averaging --vary width", "vary must be NAME=VALUE", ""),
     ("sweep status nowhere", "DIR must be the folder of a sweep; got nowhere", ""),
     ("play --port 99999999", "port", ""),
+    ("play --port many", "invalid int value: 'many'", ""),
+    ("play --all", "--all and more links need --save", ""),
+    ("play --link ?clusters=4 --link ?clusters=6", "more links need --save", ""),
+    ("play --link", "expected one argument", ""),
+    ("play --link ?clusters=99", "clusters must be from 2 to 30; got 99", ""),
+    ("play --link ?colour=red", "the playground has no setting 'colour'", ""),
+    ("play --link ?preset=nonsense", "nonsense", ""),
+    ("play --link ?optimiser=newton", "optimiser must be one of 'gd', 'sgd'", "got 'newton'"),
+    ("play --link ?grouping=1,4|2", "groups of all 5 positive and all 5 negative", "got '1,4|2'"),
+    ("play --link ?objective=radius&loss=hinge", "so loss must be 'entropy'; got 'hinge'", ""),
+    ("play --link ?loss=square&fine_share=0.5", "other losses have no value for a side", ""),
+    ("play --link ?adversarial=0.5&steps=1e9", "at most 2000 single steps", ""),
+    ("play --save", "expected one argument", ""),
+    ("play --save .", "the lesson must be a file; '.' is a folder", ""),
+    ("play --save nowhere/lesson.html --link ?dim=5", "dim must be from 10 to 1e+12; got 5", ""),
+    ("play --save a.html --link ?fine_share=2", "fine_share must be from 0 to 1; got 2", ""),
 ]
 
 

@@ -104,3 +104,6 @@ def test_pieces_are_trained_on_the_radius(open_page):
     assert number(page, "#index-coarse") > 0.9 > 0.3 > number(page, "#index-fine")
     expect(page.locator("#fine-name")).to_have_text("radius-trained")
     expect(page.locator("#lambda-legend")).not_to_contain_text("log ηt")
+    expect(page.locator("#intro-text")).to_contain_text("told only its side, the radius-trained")
+    page.locator("#heading-fine").hover()
+    expect(page.locator("#explanation")).to_contain_text("this network is told only its side.")

@@ -45,6 +45,7 @@ def described(settings: Settings) -> dict[str, Any]:
         "formulas": of_networks(settings.formulas),
         "titles": of_networks(settings.titles),
         "headings": of_networks(settings.headings),
+        "told": of_networks(settings.told),
         "columns": of_networks(settings.columns),
         "by_side": of_networks((True, settings.on_radius)),
         "can_forward": settings.can_leap,

@@ -222,6 +222,15 @@ class WorldSetting(SyntheticSetting):
         return "2-class labels", f"{self._labels}-class labels{groups}{share}"
 
     @property
+    def told(self) -> tuple[str, str]:
+        """What both networks are told of each training point, in words."""
+        side = "only its side"
+        if self.on_radius or self.fine_share == 0:
+            return side, side
+        label = "its group of clusters" if self.grouping else "its cluster"
+        return side, label if self.fine_share == 1 else f"{label} or {side}"
+
+    @property
     def columns(self) -> tuple[str, str]:
         """What the columns of the heat maps are."""
         if self.on_radius:

@@ -39,7 +39,10 @@ export function layout() {
     }
   }
   $("panels").classList.toggle("single", shown.length === 1);
-  for (const name of NETWORKS) $(`heading-${name}`).textContent = state.described.headings[name];
+  for (const name of NETWORKS) {
+    $(`heading-${name}`).textContent = state.described.headings[name];
+    $(`heading-${name}`).dataset.explain = `Of each training point this network is told ${state.described.told[name]}. Decisions are about the side.`;
+  }
   $("fine-name").textContent = title("fine");
   const keys = (kinds) => kinds.map(([kind, text, name]) => {
     const key = name ? term(name, text) : document.createElement("span");

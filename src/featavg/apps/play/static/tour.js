@@ -20,7 +20,7 @@ const STEPS = [
       return `${number(samples, 5)} points come in ${clusters} clusters: ${positive} on the positive side, `
         + `${clusters - positive} on the negative one. Shown are the first two of each side, projected onto their centres, `
         + `which point in different directions${hidden > 0 ? `; ${more(hidden, "cluster lies", "clusters lie")} in directions of their own` : ""}. `
-        + `One network is told only the side of each point (above or below the dashed line), the other its cluster.`;
+        + `Of each point one network is told ${state.described.told.coarse} (above or below the dashed line), the other ${state.described.told.fine}.`;
     },
   },
   {
@@ -52,7 +52,7 @@ const STEPS = [
       return (isMeasured()
         ? `Half of the fresh points are turned within ${median("coarse")} for the ${title("coarse")} network and within ${median("fine")} for the ${title("fine")} network. `
         : "Half of the fresh points are turned where a curve crosses 50 %. ")
-        + `Theory says ${formulas.coarse} and ${formulas.fine}: the more clusters, the more finer labels gain. `
+        + `Theory says ${formulas.coarse} for sides alone and ${formulas.fine} for a label of each cluster: the more clusters, the more finer labels gain. `
         + "Drag the radius, then change k and train again.";
     },
   },
@@ -79,10 +79,11 @@ export function showIntroduction() {
 function sentence() {
   if (isTraining()) return `${both() ? "Both networks are learning from the same points" : "The network is learning"}; watch the pictures form.`;
   if (!isMeasured()) return "Guess what the neurons will learn, then press Train.";
+  const { told } = state.described;
   const averages = newest().coarse.index > 0.8 && newest().fine.index < 0.2;
   const seen = averages
-    ? `Told only the sides, the ${title("coarse")} network mixes the clusters of a side and is turned within ${median("coarse")}; `
-      + `told the clusters, the ${title("fine")} network keeps them apart and withstands ${median("fine")}.`
+    ? `Told of each point ${told.coarse}, the ${title("coarse")} network mixes the clusters of a side and is turned within ${median("coarse")}; `
+      + `told ${told.fine}, the ${title("fine")} network keeps them apart and withstands ${median("fine")}.`
     : `The ${title("coarse")} network has an averaging index of ${index("coarse")} and a median radius of ${median("coarse")}, `
       + `the ${title("fine")} network ${index("fine")} and ${median("fine")}.`;
   return `${seen} Try: drag the radius, choose a preset, or take the tour.`;
