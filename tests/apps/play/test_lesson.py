@@ -56,6 +56,20 @@ def test_the_page_holds_all_of_it_and_asks_nobody(recorded, tmp_path):
     assert len(page) < 300_000
 
 
+@pytest.mark.slow
+def test_worlds_beyond_the_paper_are_recorded_too():
+    worlds = [preset_of_link(f"{TINY}&{more}") for more in ("grouping=1,1|2", "objective=radius")]
+    groups, pieces = record([world.settings for world in worlds])
+    assert [row["size"] for row in groups["described"]["law"]] == [1, 1, 2]
+    for frame in groups["frames"]:
+        assert len(frame["radii"]["fine"]["groups"]) == 3
+    indices = [frame["fine"]["index"] for frame in pieces["frames"]]
+    assert indices[0] > 0.99 > 0.98 > indices[-1]
+    assert pieces["planes"][0]["fine"]["radius"] > 0
+    page = lesson.lesson_page(worlds, [groups, pieces])
+    assert "const worlds_js" in page
+
+
 def test_a_lesson_that_is_too_large_is_refused_and_the_old_one_stays(
     recorded, tmp_path, monkeypatch
 ):

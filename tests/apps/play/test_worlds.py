@@ -138,14 +138,17 @@ def test_the_page_is_told_which_world_it_shows():
     assert told["titles"] == {"coarse": "2-class", "fine": "3-class"}
     assert told["headings"]["fine"] == "3-class labels 1,1|2"
     assert [row["size"] for row in told["law"]] == [1, 1, 2]
+    assert told["told"] == {"coarse": "only its side", "fine": "its group of clusters"}
     assert told["can_forward"]
     assert described(replace(SMALL, grouping="1,1|2", labels="coarse"))["law"] is None
     adam = described(replace(SMALL, optimiser="adam", fine_share=0.05))
     assert adam["headings"]["fine"] == "4-class labels, 5 % of them"
+    assert adam["told"]["fine"] == "its cluster or only its side"
     assert (adam["can_forward"], adam["law"]) == (False, None)
     on_radius = described(replace(SMALL, objective="radius"))
     assert on_radius["by_side"] == {"coarse": True, "fine": True}
     assert on_radius["columns"]["fine"] == "pieces"
+    assert on_radius["told"] == {"coarse": "only its side", "fine": "only its side"}
     menus = about([])["choices"]
     assert {name: len(menu["options"]) for name, menu in menus.items()} == {
         "optimiser": len(RULES),
