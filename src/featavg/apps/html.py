@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -31,14 +32,7 @@ def render(
     The template, from the assets of `package`, extends ``base.html``. It places the assets of
     JavaScript `scripts` as ``script``, and shows `values`, all text in which is escaped.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(p, "assets") for p in (package, _SHARED)]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= filters or {}
+    environment = _environment(package, tuple((filters or {}).items()))
     style = _asset(_SHARED, "page.css")
     code = "\n".join(_asset(package, name) for name in scripts)
     script = f'"use strict";\n(() => {{\n{code}\n}})();' if code else ""
@@ -48,6 +42,22 @@ def render(
         script=Markup(script),  # noqa: S704
         **values,
     )
+
+
+@lru_cache(maxsize=8)
+def _environment(
+    package: str, filters: tuple[tuple[str, Callable[..., Any]], ...]
+) -> jinja2.Environment:
+    """Return what compiles the templates of a package, each of them once."""
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(p, "assets") for p in (package, _SHARED)]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= dict(filters)
+    return environment
 
 
 def content_policy(style: str, script: str) -> str:

@@ -68,6 +68,7 @@ def _closure(files: dict[str, Path]) -> dict[str, Path]:
         depth = name.count(".") + (path.name == "__init__.py")
         roots.setdefault(name.partition(".")[0], path.parents[depth])
     alone = [path.parent for name, path in files.items() if "." not in name]
+    file_of = cache(_file_of)  # most modules are imported by many others
     found: dict[str, Path] = {}
     waiting = dict(files)
     while waiting:
@@ -80,7 +81,7 @@ def _closure(files: dict[str, Path]) -> dict[str, Path]:
                     break
                 top = imported.partition(".")[0]
                 folders = [roots[top]] if top in roots else alone
-                places = filter(None, (_file_of(imported, folder) for folder in folders))
+                places = filter(None, (file_of(imported, folder) for folder in folders))
                 if place := next(places, None):
                     if imported not in found:
                         waiting[imported] = place
