@@ -1,5 +1,5 @@
 # %% [markdown]
-# # The idea in ten minutes
+# # The idea, in code
 #
 # Train a network on coarse labels and it learns the *average* of the features in its data, which is
 # easy to attack. Train it on finer labels and it learns the features one by one. Here you see both
