@@ -39,7 +39,7 @@ def test_the_optimiser_is_the_one_that_was_named(optimiser, rule):
 
 
 def test_an_optimiser_that_depends_on_the_frame_gets_ambient_coordinates(monkeypatch):
-    monkeypatch.setattr("featavg.data.law._AMBIENT_ENTRIES", 0)  # or else in the span
+    monkeypatch.setattr("featavg.data.clustered_law._AMBIENT_ENTRIES", 0)  # or else in the span
     setting = VariedSetting(clusters=4, dim=64, samples=10, test_samples=1)
     assert setting.draw(0, reserve=4)[0].frame is not None
     assert replace(setting, optimiser="sign").draw(0, reserve=4)[0].frame is None
