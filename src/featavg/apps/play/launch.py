@@ -36,7 +36,7 @@ def add_parsers(commands: Any) -> None:
             "network: featavg play --host 0.0.0.0, and give out the address that it prints: it "
             "holds a token, without which nobody else can use the playground. The address of the "
             "page holds the settings, so it can be shared. A lesson: featavg play --save "
-            "lesson.html records the paper's setting in half a minute; add --link "
+            "lesson.html records the paper's setting in less than a minute; add --link "
             "'?preset=The theorems' or the address of a page for other settings, or --all for all "
             "presets. Needs the extra, except for --save: pip install 'featavg[play]'."
         ),

@@ -193,10 +193,7 @@ async function open() {
 }
 
 async function start() {
-  try { state.about = await source.about(); } catch (error) {
-    showMessage(error.message);
-    return;
-  }
+  state.about = await source.about();
   $("version").textContent = `featavg ${state.about.version}`;
   fillPresets();
   state.controls = new Controls(state.about.knobs, change);
@@ -205,4 +202,4 @@ async function start() {
   await open();
 }
 
-start();
+start().catch((error) => showMessage(error.message));

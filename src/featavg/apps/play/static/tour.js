@@ -78,14 +78,14 @@ export function showIntroduction() {
 
 function sentence() {
   if (isTraining()) return `${both() ? "Both networks are learning from the same points" : "The network is learning"}; watch the pictures form.`;
-  if (!isMeasured()) return "Guess what the neurons will learn, then press Train.";
+  if (newest() === null || state.radii === null) return "Guess what the neurons will learn, then press Train.";
   const { told } = state.described;
-  const averages = newest().coarse.index > 0.8 && newest().fine.index < 0.2;
+  const numbers = (name) => `an averaging index of ${index(name)} and a median radius of ${median(name)}`;
+  const averages = both() && newest().coarse.index > 0.8 && newest().fine.index < 0.2;
   const seen = averages
     ? `Told of each point ${told.coarse}, the ${title("coarse")} network mixes the clusters of a side and is turned within ${median("coarse")}; `
       + `told ${told.fine}, the ${title("fine")} network keeps them apart and withstands ${median("fine")}.`
-    : `The ${title("coarse")} network has an averaging index of ${index("coarse")} and a median radius of ${median("coarse")}, `
-      + `the ${title("fine")} network ${index("fine")} and ${median("fine")}.`;
+    : networks().map((name) => `The ${title(name)} network has ${numbers(name)}.`).join(" ");
   return `${seen} Try: drag the radius, choose a preset, or take the tour.`;
 }
 
