@@ -10,14 +10,16 @@ import pytest
 from playwright.sync_api import expect
 
 from support import ARTEFACTS
-from support.play_page import SMALL, number, wait_measured
+from support.play_page import number, wait_measured
+
+SHORT = "clusters=4&dim=900&samples=120&width=3&learning_rate=0.008&steps=15"
 
 
 @pytest.fixture(scope="module")
 def lesson(tmp_path_factory):
     """A lesson of two settings, of 4 and of 2 clusters."""
     path = tmp_path_factory.mktemp("lesson") / "lesson.html"
-    links = [SMALL, SMALL.replace("clusters=4", "clusters=2")]
+    links = [SHORT, SHORT.replace("clusters=4", "clusters=2")]
     more = [part for link in links for part in ("--link", link)]
     command = [sys.executable, "-m", "featavg", "play", "--save", str(path), *more]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -29,7 +31,7 @@ def lesson(tmp_path_factory):
 def test_it_is_there_at_once_and_is_scrubbed_and_dragged(open_page, lesson):
     page = open_page(at=lesson)
     wait_measured(page)
-    assert "t = 60 of 60" in page.inner_text("#time")
+    assert "t = 15 of 15" in page.inner_text("#time")
     assert number(page, "#index-coarse") > 0.9
     assert number(page, "#index-fine") < 0.1
     page.locator("#radius").focus()
@@ -45,7 +47,7 @@ def test_it_is_there_at_once_and_is_scrubbed_and_dragged(open_page, lesson):
     late = page.inner_text("#robust-facts")
     page.locator("#scrub").focus()
     page.keyboard.press("Home")
-    expect(page.locator("#time")).to_contain_text("t = 0 of 60")
+    expect(page.locator("#time")).to_contain_text("t = 0 of 15")
     assert page.inner_text("#robust-facts") != late  # radii are recorded for all times
     assert "25 fresh points" in page.inner_text("#robust-facts")
 
@@ -57,12 +59,12 @@ def test_it_is_played_paused_and_stepped(open_page, lesson):
     expect(page.locator("#index-fine")).to_have_text("–")
     page.click("#step")
     wait_measured(page)
-    assert "t = 1 of 60" in page.inner_text("#time")
+    assert "t = 1 of 15" in page.inner_text("#time")
     page.click("#train")
     page.click("#pause")
     wait_measured(page)
     page.click("#train")
-    expect(page.locator("#time")).to_contain_text("t = 60 of 60")
+    expect(page.locator("#time")).to_contain_text("t = 15 of 15")
     wait_measured(page)
     first = page.inner_text("#slice-facts-coarse")
     page.click("#another")
@@ -77,7 +79,7 @@ def test_other_recordings_and_the_tour_are_clicked_through(open_page, lesson):
     page.select_option("#preset", index=2)
     expect(page.locator("#knob-clusters")).to_have_value("2")
     wait_measured(page)
-    assert "t = 60 of 60" in page.inner_text("#time")
+    assert "t = 15 of 15" in page.inner_text("#time")
     page.click("#tour")
     assert "come in 2 clusters" in page.inner_text("#intro-text")
     for hidden in ("#forward", "#share", "#slider-clusters"):
