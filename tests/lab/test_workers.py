@@ -16,6 +16,12 @@ from support import side_by_side
 from support.probe import contents
 
 
+def still_running() -> list[str]:
+    """Return the processes of ours; those of joblib, which other tests start, wait to be reused."""
+    names = [process.name for process in multiprocessing.active_children()]
+    return [name for name in names if not name.startswith("Loky")]
+
+
 @pytest.fixture
 def always_worth_it(monkeypatch):
     monkeypatch.setattr(lab_experiment, "_WORTH_A_PROCESS", -1.0)
@@ -40,7 +46,7 @@ def test_all_seeds_but_the_first_are_measured_in_other_processes(tmp_path):
     assert os.getpid() not in others
     expected = [np.random.default_rng(seed).random(3) for seed in range(4)]
     np.testing.assert_array_equal(finished.results["numbers"], expected)
-    assert multiprocessing.active_children() == []
+    assert not still_running()
 
 
 def test_short_work_is_not_worth_a_process(tmp_path):
@@ -64,4 +70,4 @@ def test_what_fails_in_a_process_is_one_sentence_and_finished_seeds_are_kept(
         run(side_by_side.experiment(function), out=tmp_path, seeds=3, workers=2)
     assert "0.npz" in saved_seeds(tmp_path)
     assert "1.npz" not in saved_seeds(tmp_path)
-    assert multiprocessing.active_children() == []
+    assert not still_running()
