@@ -1,4 +1,4 @@
-"""Put the numbers of finished runs into docs/results/runs, for builds that have not run them.
+"""Put the numbers of finished runs into docs/results/shipped, for builds that have not run them.
 
     python tools/ship_results.py RUNS [ID ...]
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from featavg.files import write_atomically
 
-SHIPPED = Path(__file__).parents[1] / "docs" / "results" / "runs"
+SHIPPED = Path(__file__).parents[1] / "docs" / "results" / "shipped"
 FILES = ("parameters.json", "summary.json", "provenance.json", "scalars.csv", "results.csv")
 LARGEST = 300_000
 

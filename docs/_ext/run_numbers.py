@@ -25,7 +25,7 @@ from featavg.lab import registry
 from featavg.paper import figure3_curve
 from featavg.theory import OURS
 
-SHIPPED = Path(__file__).parents[1] / "results" / "runs"
+SHIPPED = Path(__file__).parents[1] / "results" / "shipped"
 """The numbers of long runs, without arrays and pictures, from `tools/ship_results.py`."""
 
 _MISSING = "not run here"
