@@ -35,7 +35,7 @@ from featavg.training.rule import (
 )
 from featavg.training.wrapped_rule import Dropout
 
-# Of PGD, and the share of training over which the radius grows, as in the experiment "adversarial".
+# Of PGD, and the share of training over which the radius grows, as in adversarial-training.
 _ATTACK_STEPS, _RAMP = 5, 0.8
 # Settings that training on the radius has no use for.
 _OF_LOSSES = ("optimiser", "loss", "fine_share", "grouping", "adversarial")
