@@ -168,9 +168,9 @@ def test_mathjax_is_checked_before_it_is_kept(tmp_path, monkeypatch, capsys):
 
 
 def test_the_documentation_builds_where_nothing_was_run(tmp_path, monkeypatch):
-    """A fresh machine: no runs, no MathJax, and yet no warning."""
+    """A fresh machine: no runs, one that is not shipped either, no MathJax, and yet no warning."""
     source, html = tmp_path / "docs", tmp_path / "html"
-    ignored = shutil.ignore_patterns("_build", "_vendor", "generated")
+    ignored = shutil.ignore_patterns("_build", "_vendor", "generated", "ledger")
     shutil.copytree(DOCS, source, ignore=ignored)
     (tmp_path / "notebooks").mkdir()
     for page in (DOCS / "notebooks").glob("*.md"):  # test_notebooks.py runs the real ones

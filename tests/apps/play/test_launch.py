@@ -97,6 +97,7 @@ def test_links_open_the_playground_and_bad_ones_are_one_sentence(capsys):
         "poster'?).",
         ("--all",): "the playground opens with one setting; --all and more links need --save.",
         ("--save", "/", "--link", "seed=1"): "the lesson must be a file; '/' is a folder.",
+        ("--save", "a.txt"): "the lesson is a page, and its name ends in .html; got 'a.txt'.",
     }
     for arguments, message in refusals.items():
         code, _, error = command(capsys, "play", "--port", "0", "--no-open", *arguments)

@@ -32,6 +32,8 @@ def save_lesson(path: Path, menu: Sequence[Preset], *, progress: bool = True) ->
     """Record the training of each preset and write the lesson; return its size in bytes."""
     if path.is_dir():
         raise InputError(f"the lesson must be a file; {str(path)!r} is a folder.")
+    if path.suffix not in {".html", ".htm"}:
+        raise InputError(f"the lesson is a page, and its name ends in .html; got {str(path)!r}.")
     wanted: dict[str, Settings] = {p.settings.to_query(): p.settings for p in menu}
     trainings = list(wanted.values())
     total = steps_to_record(trainings)

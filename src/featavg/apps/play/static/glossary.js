@@ -4,7 +4,7 @@ import { $ } from "./state.js";
 
 const TERMS = {
   index: "The averaging index of a network: 1 if every neuron has the same share of all clusters of its side, 0 if each neuron has one cluster of its own.",
-  cosine: "The cosine of the angle between the centre of a cluster and the weights of a neuron: 1 if they point the same way, 0 if they are orthogonal.",
+  cosine: "The cosine of the angle between the centre of a cluster and the weights of a neuron or a piece: 1 if they point the same way, 0 if they are orthogonal.",
   loss: "What training makes small: the mean over the training points, large where the network is wrong or unsure.",
   accuracy: "The share of fresh points, not used in training, that are put on the right side.",
   robust: "The share of fresh points that no perturbation of this norm turns. It is computed exactly, not by an attack that may fail.",

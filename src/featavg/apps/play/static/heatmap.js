@@ -84,6 +84,6 @@ function drawBar(context, colour, x, y, height, size) {
 
 export function describeCell(view, i, j) {
   const index = view.neuron_index[j];
-  const tail = index === null ? "" : `, index of this neuron ${fixed(index, 2)}`;
+  const tail = index === null ? "" : `, averaging index of w${j + 1} ${fixed(index, 2)}`;
   return `cos(μ${i + 1}, w${j + 1}) = ${fixed(view.cosines[i][j], 3)}${tail}`;
 }
