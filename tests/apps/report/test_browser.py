@@ -52,7 +52,7 @@ DOTS = Dots(
             ],
             [Mark("half", 17.5)],
         ),
-        DotPanel("Steps", "steps", [DotSeries("ours", [10, 1000, 100])], scale="log"),
+        DotPanel("", "steps", [DotSeries("ours", [10, 1000, 100])], scale="log"),
     ],
     ["coarse", "coarse", "fine"],
     "Some note.",
@@ -214,14 +214,14 @@ def test_pointing_at_a_row_reads_its_dots_off(opened):
     figure = article(opened(), "dots")
     figure.locator("rect[data-row='1']").hover()
     assert figure.locator(".readouts caption").inner_text() == DOTS.rows[1]
-    assert readings(figure) == {"Radius, ours": "15.3 ± 0.1", "Steps, ours": "1000"}
+    assert readings(figure) == {"Radius, ours": "15.3 ± 0.1", "steps, ours": "1000"}
     figure.locator(".dots svg").focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowUp"):
         figure.page.keyboard.press(key)
     assert readings(figure) == {
         "Radius, ours": "17.5 ± 0.1",
         "Radius, theory": "17.5",
-        "Steps, ours": "10.0",
+        "steps, ours": "10.0",
     }
     assert figure.locator(".stripe.chosen").get_attribute("data-row") == "0"
 

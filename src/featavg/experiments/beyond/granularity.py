@@ -185,7 +185,7 @@ def expects(parameters: Parameters) -> list[Expectation]:
     rows = []
     for case in parameters.cases:
         law = f"{case.title}: largest error of the law"
-        finite = f"{case.title}: of the law for finite n, d and time"
+        finite = f"{case.title}: largest error of the law for finite n, d and time"
         if case.name in ("paper", "norms"):
             rows.append(reported(law, f"{case.name}_law_error"))
             rows.append(at_most(finite, f"{case.name}_predicted_error", 0.03))

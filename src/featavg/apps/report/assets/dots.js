@@ -52,7 +52,7 @@ function legend(view) {
 
 function readings(view, row) {
   return view.panels.flatMap((panel) => panel.series.filter((one) => one.mean[row] !== null).map((one) => {
-    const name = [panel.title, one.label].filter(Boolean).join(", ");
+    const name = [panel.title || panel.x, one.label].filter(Boolean).join(", ");
     return make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, spread(one.mean[row], one.std?.[row])));
   }));
 }
