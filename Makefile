@@ -7,13 +7,13 @@ BIN    := $(VENV)/bin
 # Where the documentation finds its numbers, and what it runs (a minute) if it is not there yet.
 RUNS      ?= runs
 DOCS_RUNS ?= figure1 figure2-synthetic figure3-synthetic
-FAST   := not browser and not cluster and not faults and not network and not slow and not vision
+FAST   := not browser and not cluster and not faults and not long and not network and not slow and not vision
 # One worker for each core, each with one thread: more threads than cores make everything slower.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce play test test-fast test-lowest test-random test-wheel test-network test-faults lint lock audit install-locked format docs benchmark browser clean
+.PHONY: help install reproduce play test test-fast test-lowest test-random test-long test-wheel test-network test-faults lint lock audit install-locked format docs benchmark browser clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test-lowest: $(LOWEST)/test ## run the quick tests with the lowest versions that
 test-random: $(VENV)/dev browser ## run the tests in a random order, or that of SEED=n
 	$(PIP) install 'pytest-random-order>=1.2,<2'
 	$(PYTEST) --random-order-bucket=module $(if $(SEED),--random-order-seed=$(SEED),--random-order)
+
+test-long: $(VENV)/dev ## run the tests that 'make test' leaves out because they take a minute each
+	$(PYTEST) -m long
 
 test-wheel: $(VENV)/bin/python ## build the wheel, and use it in an environment of its own outside the checkout
 	PYTHON='$(abspath $(BIN))/python' tools/test-wheel

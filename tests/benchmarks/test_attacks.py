@@ -33,6 +33,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.long
 def test_quick_run_writes_every_file_and_can_draw_them_again(tmp_path):
     command = [sys.executable, BENCHMARKS / "attacks.py", "--quick", "--out", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

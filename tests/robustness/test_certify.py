@@ -177,11 +177,12 @@ def test_initial_weights_that_survive_training_do_not_widen_the_bounds(width, sc
 
 
 @pytest.mark.slow
-def test_nothing_is_refuted_and_no_attack_wins_on_fuzzed_points():
+@pytest.mark.parametrize("wanted", [800, pytest.param(5000, marks=pytest.mark.long)])
+def test_nothing_is_refuted_and_no_attack_wins_on_fuzzed_points(wanted):
     """Random networks of all kinds, and neurons that nearly cancel, at scales from 0.01 to 100."""
     rng = np.random.default_rng(0)
     points = near = 0
-    while points < 5000:
+    while points < wanted:
         if rng.random() < 0.3:
             net, near = near_duplicates(rng), near + 10
         else:
@@ -193,7 +194,7 @@ def test_nothing_is_refuted_and_no_attack_wins_on_fuzzed_points():
         assert (radii.lower <= radii.upper).all()
         _no_random_step_wins(net, X, radii, rng)
         points += len(X)
-    assert near >= 1000
+    assert near >= wanted / 5
 
 
 def _no_random_step_wins(net, X, radii, rng):

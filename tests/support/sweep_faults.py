@@ -20,7 +20,7 @@ AXES = {"learning_rate": [1e-4, 1e-3, 1e-2, 1e-1], "width": [1, 2, 3, 4], "noise
 FIXED = {"dim": 60, "samples": 30, "steps": 10, "test_samples": 2, "clusters": 4}
 RUNS = 64  # 4 · 4 · 2 and two seeds
 _MOST_STARTS = 40
-ROUNDS = int(os.environ.get("FEATAVG_FAULT_ROUNDS", "2"))
+ROUNDS = int(os.environ.get("FEATAVG_FAULT_ROUNDS", "1"))
 
 
 def small(**changes: object) -> Design:

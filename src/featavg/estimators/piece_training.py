@@ -21,8 +21,6 @@ _JITTER, _ALL_JITTER = 0.2, 3.0
 # They are moved by rows of a table of so many batches, since drawing all moves anew takes a fifth of
 # the time.
 _MOVES = 8
-# The features are made orthonormal again after so many steps.
-_STEPS_OF_ROTATION = 3
 _WARM_UP = 30
 _MOMENTUM, _SQUARES = 0.9, 0.99
 
@@ -129,7 +127,7 @@ def train(
             some = some.moved(moves[first : first + len(at)])
         gradients = radius_gradients(pieces, some, margin)
         adam.step(gradients, min(1.0, (step + 1) / _WARM_UP) * (1 - step / steps))
-        if pieces.features is not None and step % _STEPS_OF_ROTATION == 0:
+        if pieces.features is not None:
             parameters[2][:] = nearly_orthonormal(parameters[2])
     return _with_exact_rotation(replace(_with(pieces, parameters), sharpness=head.sharpness))
 
