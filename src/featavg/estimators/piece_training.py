@@ -18,8 +18,8 @@ _RATE = 0.01
 # Points are moved at random: at most by these shares of the margin, along a direction (standard
 # deviation) and in all.
 _JITTER, _ALL_JITTER = 0.2, 3.0
-# They are moved by rows of a table of so many batches, since drawing all moves anew takes a fifth of
-# the time.
+# They are moved by rows of a table of so many batches: drawing every move anew takes a fifth of the
+# time.
 _MOVES = 8
 _WARM_UP = 30
 _MOMENTUM, _SQUARES = 0.9, 0.99
