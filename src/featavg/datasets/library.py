@@ -7,19 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from featavg.arrays import IntArray, frozen
 from featavg.checks import choice
 from featavg.datasets.cache import cache_path, read_cached, write_cached
-from featavg.datasets.catalogue import CATALOGUE, Dataset, DebianPackage
+from featavg.datasets.catalogue import CATALOGUE, TEXTS, Dataset, DebianPackage, TextDataset
 from featavg.datasets.decode import Bytes, decode
 from featavg.datasets.npm import fetched
 from featavg.datasets.read import Source, check, folder_source, tarball_source
+from featavg.datasets.texts import TextData, text_data
+from featavg.datasets.wordnet import canonical_form
 from featavg.errors import InputError
 from featavg.progress import ProgressReporter
+
+AnyDataset = Dataset | TextDataset
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,31 +80,49 @@ class Place:
     remark: str = ""
 
 
-def load(name: str, data_dir: str | Path | None = None) -> ImageData:
+def declared() -> dict[str, AnyDataset]:
+    """Return all data sets by name, those of images first."""
+    return {**CATALOGUE, **TEXTS}
+
+
+@overload
+def load(  # type: ignore[overload-overlap]
+    name: Literal["wordnet"], data_dir: str | Path | None = None
+) -> TextData: ...
+@overload
+def load(name: str, data_dir: str | Path | None = None) -> ImageData: ...
+def load(name: str, data_dir: str | Path | None = None) -> ImageData | TextData:
     """Return a data set that is on this machine; nothing is fetched or written.
 
-    Paper: none, an extension. The data sets of the paper's experiments, checked byte by byte.
+    Paper: none, an extension. The data sets of the paper's experiments, checked byte by byte, and
+    WordNet.
 
     Parameters
     ----------
     name : str
-        ``mnist``, ``cifar10`` or ``fashion-mnist``.
+        ``mnist``, ``cifar10``, ``fashion-mnist`` or ``wordnet``.
     data_dir : path, optional
-        The folder to search first, with files as torchvision stores them or a tarball of ``npm
-        pack``; by default ``$FEATAVG_DATA``. Then the cache and installed packages are searched.
+        The folder to search first, with files as torchvision stores them, a tarball of ``npm
+        pack``, or ``wordnet/data.noun``; by default ``$FEATAVG_DATA``. Then the cache and installed
+        packages are searched.
+
+    Returns
+    -------
+    ImageData or TextData
+        The latter for ``wordnet``.
     """
     dataset = _dataset(name)
     source = _in_folder(dataset, _data_folder(data_dir))
     if source is None:
         canonical = read_cached(dataset)
         if canonical is not None:
-            return _image_data(dataset, canonical, "cache")
+            return _data(dataset, canonical, "cache")
         source = _installed(dataset)
     if source is None:
         raise InputError(
             f"{name} is not on this machine: run 'featavg data get {name}', {_advice(dataset)}."
         )
-    return _image_data(dataset, _assemble(dataset, source, progress=False), source.name)
+    return _data(dataset, _assemble(dataset, source, progress=False), source.name)
 
 
 def get(name: str, data_dir: str | Path | None = None, *, progress: bool = False) -> Place:
@@ -136,10 +158,10 @@ def get(name: str, data_dir: str | Path | None = None, *, progress: bool = False
 def available(data_dir: str | Path | None = None) -> list[Place]:
     """Return the place of each data set; cached ones are checked, nothing else is read."""
     folder = _data_folder(data_dir)
-    return [_place(dataset, folder) for dataset in CATALOGUE.values()]
+    return [_place(dataset, folder) for dataset in declared().values()]
 
 
-def _place(dataset: Dataset, folder: Path | None) -> Place:
+def _place(dataset: AnyDataset, folder: Path | None) -> Place:
     name, package = dataset.name, str(dataset.package)
     source = _in_folder(dataset, folder)
     if source is None:
@@ -154,8 +176,9 @@ def _place(dataset: Dataset, folder: Path | None) -> Place:
     return Place(name, "found", source.name, source.path)
 
 
-def _dataset(name: str) -> Dataset:
-    return CATALOGUE[choice("name", name, CATALOGUE)]
+def _dataset(name: str) -> AnyDataset:
+    known = declared()
+    return known[choice("name", name, known)]
 
 
 def _data_folder(data_dir: str | Path | None) -> Path | None:
@@ -169,14 +192,15 @@ def _data_folder(data_dir: str | Path | None) -> Path | None:
     return folder
 
 
-def _in_folder(dataset: Dataset, folder: Path | None) -> Source | None:
+def _in_folder(dataset: AnyDataset, folder: Path | None) -> Source | None:
     """Return the source of a data set in the user's own folder."""
     if folder is None:
         return None
     for layout in dataset.layouts:
         if layout.folder is not None:
             path = folder / layout.folder
-            source = folder_source(f"files of torchvision, {path}", path, layout)
+            kind = "files of torchvision" if isinstance(dataset, Dataset) else "own files"
+            source = folder_source(f"{kind}, {path}", path, layout)
             if source is not None:
                 return source
     package = dataset.package
@@ -185,7 +209,7 @@ def _in_folder(dataset: Dataset, folder: Path | None) -> Source | None:
     return tarball_source(folder / package.tarball, package, dataset.layouts[0])
 
 
-def _installed(dataset: Dataset) -> Source | None:
+def _installed(dataset: AnyDataset) -> Source | None:
     package = dataset.package
     if not isinstance(package, DebianPackage):
         return None
@@ -193,7 +217,7 @@ def _installed(dataset: Dataset) -> Source | None:
 
 
 @contextmanager
-def _opened(dataset: Dataset, source: Source | None, progress: bool) -> Iterator[Source]:
+def _opened(dataset: AnyDataset, source: Source | None, progress: bool) -> Iterator[Source]:
     """Yield the source, or fetch one that is removed afterwards."""
     package = dataset.package
     if source is not None:
@@ -215,7 +239,7 @@ def _opened(dataset: Dataset, source: Source | None, progress: bool) -> Iterator
             yield tarball_source(tarball, package, dataset.layouts[0], called=called)
 
 
-def _advice(dataset: Dataset) -> str:
+def _advice(dataset: AnyDataset) -> str:
     """Return where files can be stored by hand, as the second half of a sentence."""
     places = [layout.folder for layout in dataset.layouts if layout.folder]
     if not isinstance(dataset.package, DebianPackage):
@@ -224,8 +248,19 @@ def _advice(dataset: Dataset) -> str:
     return f"or {named} that has {' or '.join(places)}"
 
 
-def _assemble(dataset: Dataset, source: Source, *, progress: bool) -> Bytes:
+def _assemble(dataset: AnyDataset, source: Source, *, progress: bool) -> Bytes:
     """Return the canonical form of the content of a source."""
+    if isinstance(dataset, Dataset):
+        canonical = _assemble_images(dataset, source, progress=progress)
+    else:
+        [(_, where, content)] = source.contents()
+        canonical = np.frombuffer(canonical_form(dataset, content, where), dtype=np.uint8)
+    check(str(source.path), canonical.data, dataset.size, dataset.sha256)
+    return canonical
+
+
+def _assemble_images(dataset: Dataset, source: Source, *, progress: bool) -> Bytes:
+    """Return the canonical form of images and labels, before it is checked."""
     canonical = np.zeros(dataset.size, dtype=np.uint8)
     parts = _parts(dataset, canonical)
     label = f"{dataset.name}: checking and decoding files"
@@ -234,7 +269,6 @@ def _assemble(dataset: Dataset, source: Source, *, progress: bool) -> Bytes:
             for what, values in decode(dataset, file, where, content).items():
                 parts[f"{file.split}_{what}"][file.first : file.first + file.count] = values
             reporter.advance()
-    check(str(source.path), canonical.data, dataset.size, dataset.sha256)
     return canonical
 
 
@@ -247,6 +281,12 @@ def _parts(dataset: Dataset, canonical: Bytes) -> dict[str, Bytes]:
             parts[f"{split}_{what}"] = canonical[start:stop].reshape(shape)
             start = stop
     return parts
+
+
+def _data(dataset: AnyDataset, canonical: Bytes, source: str) -> ImageData | TextData:
+    if isinstance(dataset, Dataset):
+        return _image_data(dataset, canonical, source)
+    return text_data(dataset, canonical.tobytes(), source)
 
 
 def _image_data(dataset: Dataset, canonical: Bytes, source: str) -> ImageData:

@@ -1,4 +1,4 @@
-"""Saved work that can be resumed: checkpoints of a training, and stores of arrays.
+"""Checkpoints, from which a training can be resumed.
 
 A checkpoint is written atomically by `torch.save`, sealed by a checksum, and read with
 ``weights_only=True``, so that a file from elsewhere cannot run code. A file that is damaged, or
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from featavg import checks
-from featavg.array_files import Arrays, Expected, read_arrays, write_arrays
 from featavg.errors import InputError
-from featavg.files import (
-    DamagedError,
-    can_hold_files,
-    clear_leftovers,
-    discard,
-    read_bytes,
-    write_atomically,
-)
+from featavg.files import DamagedError, can_hold_files, read_bytes, write_atomically
 from featavg.seals import check_seal, seal
 
 _FORMAT = "featavg training 2"
@@ -145,41 +136,3 @@ def writable(path: Path) -> Path:
     if path.is_dir() or not can_hold_files(path.absolute().parent):
         raise InputError(f"checkpoint must be a file that can be written; got {path}.")
     return path
-
-
-@dataclass(frozen=True)
-class ArrayStore:
-    """Named files of arrays, written atomically, sealed and without pickle.
-
-    Without a path nothing is saved.
-    """
-
-    path: Path | None
-
-    def get(
-        self, name: str, expected: Mapping[str, Expected], compute: Callable[[], Arrays]
-    ) -> Arrays:
-        """Return saved arrays, or compute and save them.
-
-        A file that is damaged, or has other arrays than the `expected` ones, is named and set
-        aside.
-        """
-        if self.path is None:
-            return compute()
-        file = self.path / f"{name}.npz"
-        if file.exists():
-            try:
-                return read_arrays(file, most=_MOST_BYTES, sealed=True, expected=expected)[0]
-            except DamagedError as error:
-                discard(file, error, "what it held is computed again")
-        arrays = compute()
-        write_arrays(file, arrays)
-        return arrays
-
-    def remove(self, names: Sequence[str]) -> None:
-        """Remove files that are no longer needed, and what killed processes left of them."""
-        if self.path is not None:
-            for name in names:
-                file = self.path / f"{name}.npz"
-                clear_leftovers(self.path, file.name)
-                file.unlink(missing_ok=True)

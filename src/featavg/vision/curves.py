@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from featavg import checks
 from featavg.array_files import Arrays, Expected
+from featavg.array_store import ArrayStore
 from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
 from featavg.files import clear_leftovers, write_atomically
@@ -24,7 +25,6 @@ from featavg.progress import ProgressReporter
 from featavg.robustness.curve import RobustCurve
 from featavg.vision import checkpoint
 from featavg.vision.attacks import checked_radii, pgd_batch
-from featavg.vision.checkpoint import ArrayStore
 from featavg.vision.evaluation import evaluating
 from featavg.vision.minimal import minimal_norms
 from featavg.vision.objectives import OBJECTIVES

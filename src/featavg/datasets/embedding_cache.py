@@ -1,0 +1,75 @@
+"""Embeddings of images or texts, computed once and cached in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from featavg.array_files import Arrays, Expected
+from featavg.array_store import ArrayStore
+from featavg.arrays import FloatArray
+from featavg.datasets.cache import cache_folder, explained_write_errors
+from featavg.errors import InputError
+from featavg.files import clear_leftovers
+from featavg.progress import ProgressReporter
+
+# Embeddings are cached in chunks: a run that was stopped resumes, and a run with more items reuses
+# those of a run with fewer.
+_CHUNK = 1000
+
+Items = TypeVar("Items")
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Embedder(Generic[Items]):
+    """What embeds items, which are an array or a sequence that can be sliced.
+
+    Attributes
+    ----------
+    name, unit : str
+        What it is, and what an item is in the singular, for messages.
+    key : callable
+        ``key(items)`` returns a hash of everything that their embeddings depend on.
+    compute : callable
+        ``compute(items, advance)`` returns a row for each; ``advance(n)`` reports progress.
+    """
+
+    name: str
+    unit: str
+    key: Callable[[Items], str]
+    compute: Callable[[Items, Advance], FloatArray]
+
+    def __call__(self, items: Any, *, cache: bool, progress: bool) -> FloatArray:
+        """Return the embedding of each item, from the cache or computed."""
+        folder = cache_folder("embeddings")
+        store = ArrayStore(folder if cache else None)
+        if cache:
+            clear_leftovers(folder)
+        parts = []
+        label = f"{self.name}: {self.unit}s"
+        with ProgressReporter(label, len(items), enabled=progress) as reporter:
+            for start in range(0, len(items), _CHUNK):
+                chunk = items[start : start + _CHUNK]
+                with explained_write_errors(folder):
+                    expected = {"embeddings": Expected("f", (len(chunk), None))}
+                    arrays = store.get(self.key(chunk), expected, self._computing(chunk, reporter))
+                    parts.append(arrays["embeddings"])
+                reporter.show(start + len(chunk), label)
+        return np.concatenate(parts)
+
+    def _computing(self, items: Any, reporter: ProgressReporter) -> Callable[[], Arrays]:
+        return lambda: {"embeddings": self._checked(self.compute(items, reporter.advance), items)}
+
+    def _checked(self, embeddings: FloatArray, items: Any) -> FloatArray:
+        if embeddings.ndim != 2 or len(embeddings) != len(items):
+            raise InputError(
+                f"{self.name} must return one row of features for each {self.unit}; "
+                f"got the shape {embeddings.shape} for {len(items)} {self.unit}s."
+            )
+        if not np.isfinite(embeddings).all():
+            raise InputError(f"{self.name} must return finite features; got NaN or infinity.")
+        return embeddings
