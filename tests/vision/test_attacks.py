@@ -17,7 +17,7 @@ from featavg.vision.curves import robust_curves
 from featavg.vision.evaluation import evaluating, outputs
 from featavg.vision.minimal import minimal_norms
 from featavg.vision.models import SmallCNN
-from featavg.vision.objectives import OBJECTIVES, wrong
+from featavg.vision.objectives import OBJECTIVES, TARGETED, wrong
 from featavg.vision.projection import nearest_in_half_space
 from featavg.vision.recipes import Recipe
 from featavg.vision.target import Target
@@ -75,6 +75,7 @@ def linear(weights: torch.Tensor, bias: torch.Tensor) -> nn.Module:
 def minimal_l2(net, images, labels, objective="readout", positive=None, steps=100, starts=()):
     """The minimal-norm attack alone, with runs of two lengths of steps."""
     batch = Target.of(net, images, labels, positive).batch(0, len(labels))
+    batch = batch.aimed_at(0) if objective == TARGETED else batch
     given = [torch.from_numpy(start).to(batch.x) for start in starts]
     with evaluating(net):
         best = minimal_norms(batch, objective, steps, given, (1.0, 2.0))
@@ -154,7 +155,7 @@ def _sides(logits: np.ndarray) -> float:
 # what every attack has to keep
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@pytest.mark.parametrize("name", [*OBJECTIVES, TARGETED])
 def test_what_is_found_is_what_is_claimed(name, fine, held_out):
     images, labels = held_out[0][:50], held_out[1][:50]
     x = torch.from_numpy(images).float() / 255
@@ -179,6 +180,29 @@ def test_what_is_found_is_what_is_claimed(name, fine, held_out):
     assert (pgd.norms[np.isfinite(pgd.norms)] <= RADII[4]).all()
     assert name == "cross-entropy" or found.all()  # it may end in a wrong class of the right side
     assert pgd.last is None
+
+
+def test_targets_are_gone_through_by_their_logits(fine, held_out):
+    batch = Target.of(fine, *held_out, [0, 1, 7]).batch(0, 30)
+    logits, positive = batch.logits(batch.x), batch.positive
+    aims = torch.stack([batch.aimed_at(rank).aims for rank in range(batch.most_aims)], 1)
+    assert aims.shape == (30, 7)
+    for i in range(30):
+        other = torch.nonzero(positive != positive[batch.labels[i]])[:, 0]
+        order = other[logits[i, other].argsort(descending=True)].tolist()
+        assert aims[i].tolist() == (order * 7)[:7]
+    part = batch.aimed_at(1).part(torch.tensor([3, 5]))
+    assert part.aims.tolist() == aims[[3, 5], 1].tolist()
+
+
+def test_targeted_attacks_add_to_the_worst(fine, held_out):
+    images, labels = held_out[0][:40], held_out[1][:40]
+    both = robust_curves(
+        fine, images, labels, radii=RADII, objectives=("readout", TARGETED), pgd_steps=15, steps=50
+    )
+    assert set(both.curves) == {"readout", TARGETED, "worst"}
+    assert (both.norms["worst"] <= both.norms[TARGETED]).all()
+    assert both.norms[TARGETED] == pytest.approx(both.norms["worst"], rel=0.1)
 
 
 def test_a_whole_run_at_the_radius_zero_and_beyond(fine, held_out):

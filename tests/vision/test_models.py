@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from featavg import InputError
-from featavg.vision.models import ResNet18, SmallCNN, in_layout, memory_format
+from featavg.vision.models import ResNet18, SmallCNN, StridedCNN, in_layout, memory_format
 from featavg.vision.recipes import Recipe
 from featavg.vision.training import train
 from support.train_until_killed import same_weights
@@ -38,8 +38,12 @@ def test_shapes_and_that_the_head_is_on_top_of_the_features(channels, size, rng)
     for net, wide in (
         (ResNet18(width=4, channels=channels, classes=2, rng=rng), 32),
         (SmallCNN(channels, 2, size=size, width=2, rng=rng), 64),
+        (StridedCNN(channels, 2, size=size, width=2, rng=rng), 16),
+        (StridedCNN(channels, 2, size=size - 1, width=2, first_stride=2, rng=rng), 16),
+        (StridedCNN(channels, 2, size=size, width=2, batch_norm=True, rng=rng), 16),
     ):
         net.eval()
+        x = x[:, :, : getattr(net, "size", size), : getattr(net, "size", size)]
         assert net.features(x).shape == (3, wide)
         assert torch.equal(net(x), net.head(net.features(x)))
         assert net(x).shape == (3, 2)

@@ -15,9 +15,11 @@ import torch
 from torch import nn
 
 from featavg import InputError
+from featavg.vision.adversarial import perturbed
 from featavg.vision.evaluation import accuracy, outputs
 from featavg.vision.models import ResNet18, SmallCNN
 from featavg.vision.recipes import RECIPES, Recipe
+from featavg.vision.supplied_labels import SuppliedLabels
 from featavg.vision.training import _steps, train
 from support import train_until_killed as small
 from support.train_until_killed import same_weights
@@ -70,6 +72,98 @@ def test_one_step_is_that_of_pytorch(rng):
         scheduler.step()
     for ours, theirs in zip(done.model.parameters(), net.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+def test_steps_of_adam_are_those_of_pytorch(rng):
+    images, labels = separable(rng, 16)
+    net = SmallCNN(classes=2, size=12, width=2, rng=rng)
+    options = {"schedule": "constant", "optimizer": "adam", "weight_decay": 0.01}
+    recipe = Recipe(epochs=3, batch=16, learning_rate=0.01, momentum=0.8, **options)
+    done = train(net, images, labels, recipe, seed=0, accelerator="cpu")
+    net.standardise(torch.from_numpy(images))
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01, betas=(0.8, 0.999), weight_decay=0.01)
+    x, y = torch.from_numpy(images) / 255, torch.from_numpy(labels)
+    for _ in range(3):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    for ours, theirs in zip(done.model.parameters(), net.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_all_known_labels_train_as_plain_ones_do_and_coarse_ones_as_two_classes(rng):
+    images, labels = separable(rng, 24)
+    recipe, options = Recipe(epochs=2, batch=8, learning_rate=0.05), {"accelerator": "cpu"}
+    net = SmallCNN(classes=4, size=12, width=2, rng=rng)
+    plain = train(net, images, labels + 1, recipe, seed=0, **options)
+    supplied = SuppliedLabels(labels + 1, classes=4)
+    same = train(net, images, supplied, recipe, seed=0, **options)
+    for one, other in zip(plain.model.parameters(), same.model.parameters(), strict=True):
+        torch.testing.assert_close(one, other)
+    assert same.accuracies == plain.accuracies
+    # two logits: one class on each side, so that the side says everything
+    two = SmallCNN(classes=2, size=12, width=2, rng=rng)
+    hidden = SuppliedLabels(labels, np.zeros(24, dtype=bool), classes=2)
+    one, other = (train(two, images, y, recipe, seed=0, **options) for y in (labels, hidden))
+    for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_it_stops_at_a_loss_as_an_uninterrupted_training_passes_it(rng, tmp_path):
+    images, labels = separable(rng)
+    net = SmallCNN(classes=2, size=12, width=2, rng=rng)
+    recipe = Recipe(epochs=8, batch=16, learning_rate=0.01, schedule="constant")
+    options = {"seed": 0, "accelerator": "cpu"}
+    whole = train(net, images, labels, recipe, **options)
+    limit = whole.losses[3] * 1.0001
+    stopping = replace(recipe, until_loss=limit)
+    path = tmp_path / "net.pt"
+    done, again = (
+        train(net, images, labels, stopping, checkpoint=path, **options) for _ in range(2)
+    )
+    assert min(whole.losses[:3]) > limit
+    assert done.log_losses == again.log_losses == whole.log_losses[:4]
+    assert again.resumed_from == 4
+    never = train(net, images, labels, replace(recipe, until_loss=1e-30), **options)
+    assert never.log_losses == whole.log_losses
+
+
+def test_perturbed_images_are_the_worst_within_the_radius_for_a_linear_network(rng):
+    net = nn.Sequential(nn.Flatten(), nn.Linear(16, 3))
+    x = torch.from_numpy(0.5 + 0.05 * rng.standard_normal((8, 1, 4, 4))).float()
+    labels = torch.from_numpy(rng.integers(2, size=8))
+    with torch.no_grad():
+        net[1].weight[2] = net[1].weight[1]  # logits 1 and 2 are equal: the gradient is constant
+        net[1].bias[2] = net[1].bias[1]
+    side = SuppliedLabels(labels, np.zeros(8, dtype=bool), classes=3, positive=1).targets
+    found = perturbed(net, x, side, radius=0.3, steps=10)
+    norms = (found - x).flatten(1).norm(dim=1)
+    torch.testing.assert_close(norms, torch.full((8,), 0.3))
+    direction = (net[1].weight[1] - net[1].weight[0]).detach()
+    signs = torch.where(labels == 0, 1.0, -1.0)[:, None]
+    expected = 0.3 * signs * direction / direction.norm()
+    torch.testing.assert_close((found - x).flatten(1), expected, atol=1e-3, rtol=1e-3)
+    bright = perturbed(net, torch.ones_like(x), side, radius=5.0, steps=5)
+    assert bright.min() >= 0
+    assert bright.max() <= 1
+
+
+def test_adversarial_training_trains_on_perturbed_images(rng):
+    images, labels = separable(rng, 32)
+    net = SmallCNN(classes=2, size=12, width=2, rng=rng)
+    recipe = Recipe(epochs=6, batch=16, learning_rate=0.05, schedule="one-cycle")
+    options = {"seed": 0, "accelerator": "cpu"}
+    usual = train(net, images, labels, recipe, **options)
+    tiny = train(net, images, labels, replace(recipe, adversarial_radius=1e-9), **options)
+    assert tiny.losses == pytest.approx(usual.losses, rel=1e-3)
+    robust = train(net, images, labels, replace(recipe, adversarial_radius=0.5), **options)
+    assert robust.losses[-1] > usual.losses[-1]
+    x, y = torch.from_numpy(images) / 255, torch.from_numpy(labels)
+    worst = {}
+    for name, trained in (("usual", usual), ("robust", robust)):
+        found = perturbed(trained.model, x, y, radius=0.5, steps=10)
+        worst[name] = float(nn.functional.cross_entropy(trained.model(found), y))
+    assert worst["robust"] < worst["usual"]
 
 
 def test_loss_based_training_goes_below_what_float64_can_hold():
@@ -140,12 +234,14 @@ def test_bad_input_to_training(rng):
         ((images, labels[1:]), "labels must hold one number for each of the 16 points"),
         ((images, labels + 1), "labels must be from 0 to 1 for this network; got 2."),
         ((images[:, :, :8], labels), "images must have 1 channels of 12×12 pixels"),
+        ((images, SuppliedLabels(labels, classes=4)), "as many classes .* logits, 2; got 4"),
+        ((images, SuppliedLabels(labels[1:], classes=2)), "those of the 16 images; got 15"),
     ]:
         with pytest.raises(InputError, match=message):
             train(net, *arguments, recipe, seed=0, accelerator="cpu")
     plain = nn.Sequential(nn.Flatten(), nn.Linear(144, 2))
     for network, options, message in [
-        (plain, {}, "labels must be below the number of logits; got the label 2"),
+        (plain, {}, "labels must be from 0 to 1 for this network; got 2."),
         (net, {"strategy": "fsdp"}, "strategy must be one of 'auto', 'ddp'"),
         (net, {"accelerator": "abacus"}, "accelerator and devices must be available; got 'abacus'"),
         (net, {"devices": 999}, "devices must be at most [0-9]+ because there is no GPU"),

@@ -18,7 +18,8 @@ from torch import nn
 
 from featavg import InputError
 from featavg.seals import seal
-from featavg.vision.models import ResNet18
+from featavg.vision.models import ResNet18, SmallCNN
+from featavg.vision.supplied_labels import SuppliedLabels
 from featavg.vision.training import _Run, train
 from support import TESTS
 from support import train_until_killed as small
@@ -62,6 +63,34 @@ def test_resumed_equals_uninterrupted_bit_for_bit(make, schedule, tmp_path, monk
     assert resumed.resumed_from == 3
     assert resumed.log_losses == whole.log_losses
     assert same_weights(resumed.model, whole.model)
+
+
+@pytest.mark.parametrize("adversarial_radius", [0.0, 0.4])
+def test_adam_on_partly_labelled_images_resumes_bit_for_bit(
+    adversarial_radius, tmp_path, monkeypatch
+):
+    images, sides = small.data()
+    known = np.arange(len(sides)) % 3 == 0
+    labels = SuppliedLabels(2 * sides + known, known, classes=4)
+    net = SmallCNN(3, classes=4, size=12, width=2, rng=np.random.default_rng(8))
+    options = {"optimizer": "adam", "adversarial_radius": adversarial_radius}
+    recipe = replace(small.RECIPE, learning_rate=0.01, adversarial_steps=2, **options)
+    arguments = (net, images, labels, recipe)
+    whole = train(*arguments, seed=3, accelerator="cpu")
+    path = tmp_path / "net.pt"
+    with monkeypatch.context() as patched:
+        one_epoch = _Run.one_epoch
+        patched.setattr(_Run, "one_epoch", lambda run, r: _stop_at(3, run, r, one_epoch))
+        with pytest.raises(KeyboardInterrupt):
+            train(*arguments, seed=3, accelerator="cpu", checkpoint=path)
+    torch.manual_seed(1)
+    resumed = train(*arguments, seed=3, accelerator="cpu", checkpoint=path)
+    assert resumed.resumed_from == 3
+    assert resumed.log_losses == whole.log_losses
+    assert same_weights(resumed.model, whole.model)
+    others = SuppliedLabels(2 * sides + known, ~known, classes=4)
+    with pytest.raises(InputError, match="made with another data"):
+        train(net, images, others, recipe, seed=3, accelerator="cpu", checkpoint=path)
 
 
 @pytest.mark.parametrize(

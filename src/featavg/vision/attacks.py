@@ -24,7 +24,7 @@ from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
 from featavg.progress import counted
 from featavg.vision.evaluation import evaluating
-from featavg.vision.objectives import OBJECTIVES, wrong
+from featavg.vision.objectives import OBJECTIVES, TARGETED, wrong
 from featavg.vision.projection import project_to_ball
 from featavg.vision.target import Best, Positive, Target
 
@@ -108,12 +108,15 @@ def pgd_l2(
         The network's own classes.
     radii : float or array-like
         The largest norms of a perturbation, where pixels range from 0 to 1.
-    objective : {"cross-entropy", "readout", "probability"}
-        The function to minimise, see `featavg.vision.objectives.objective`.
+    objective : {"cross-entropy", "readout", "probability", "targeted"}
+        The function to minimise, see `featavg.vision.objectives.objective`. With "targeted" there
+        is a run towards each class of the other side, one after the other from the largest logit
+        to the smallest: see `featavg.vision.objectives.aimed`.
     positive : int or list of int, optional
         The classes on the positive side, or their number; the first half by default.
     steps, restarts : int
-        The number of steps of a run, and of runs from new random starts.
+        The number of steps of a run, and of runs from new random starts (towards each class, if
+        they are "targeted").
     seed : int
         The seed of the random starts, which also depend on `batch`.
     full : bool
@@ -135,7 +138,7 @@ def pgd_l2(
     """
     target = Target.of(model, images, labels, positive)
     grid = checked_radii(radii)
-    checks.choice("objective", objective, OBJECTIVES)
+    checks.choice("objective", objective, (*OBJECTIVES, TARGETED))
     checks.count("steps", steps)
     checks.count("restarts", restarts)
     checks.count("seed", seed, minimum=0)
@@ -164,16 +167,18 @@ def pgd_batch(
     shape = (len(batch), len(radii))
     last = torch.zeros(shape, dtype=torch.bool, device=batch.x.device)
     last_own = last.clone()
+    aims = range(batch.most_aims) if objective == TARGETED else ()
+    runs = ([batch.aimed_at(rank) for rank in aims] or [batch]) * restarts
     for column, radius in enumerate(radii.tolist()):
-        for restart in range(restarts):
-            rng = np.random.default_rng([*seed, column, restart])
+        for run, aimed in enumerate(runs):
+            rng = np.random.default_rng([*seed, column, run])
             start = _start(batch.x, radius, rng)
-            whole = full and restart == 0
+            whole = full and run == 0
             chosen = best.norms >= 0 if whole else best.norms > radius
             which = torch.nonzero(chosen)[:, 0]
             if not len(which):
                 continue
-            with best.subset(batch, which) as (own, found):
+            with best.subset(aimed, which) as (own, found):
                 logits = _descend(own, found, start[which], radius, objective, steps, whole)
             if whole:
                 last[:, column] = wrong(logits, batch.labels, batch.positive)

@@ -27,7 +27,7 @@ from featavg.vision import checkpoint
 from featavg.vision.attacks import checked_radii, pgd_batch
 from featavg.vision.evaluation import evaluating
 from featavg.vision.minimal import minimal_norms
-from featavg.vision.objectives import OBJECTIVES
+from featavg.vision.objectives import OBJECTIVES, TARGETED
 from featavg.vision.target import Positive, Target
 
 _FORMAT = "featavg image attack 2"
@@ -131,7 +131,9 @@ def robust_curves(
     radii : array-like
         The radii of the PGD attacks and of the curves.
     objectives : sequence of str, optional
-        By default all three, or "readout" alone for a network with two logits.
+        By default "cross-entropy", "readout" and "probability", or "readout" alone for a network
+        with two logits. "targeted" may be added: PGD then has a run towards each class of the other
+        side, and the minimal-norm attack leads to the class with the largest logit among them.
     pgd_steps, steps : int
         The number of steps of `pgd_l2` and of `minimal_norms`.
     folder : path, optional
@@ -156,7 +158,9 @@ def robust_curves(
     settings = _Settings(
         radii=checked_radii(radii).tolist(),
         positive=tuple(torch.nonzero(target.positive)[:, 0].tolist()),
-        objectives=tuple(checks.choice("objectives", name, OBJECTIVES) for name in chosen),
+        objectives=tuple(
+            checks.choice("objectives", name, (*OBJECTIVES, TARGETED)) for name in chosen
+        ),
         pgd_steps=checks.count("pgd_steps", pgd_steps),
         restarts=checks.count("restarts", restarts),
         steps=checks.count("steps", steps),
@@ -226,7 +230,8 @@ class _BatchRun:
         seed = (s.seed, self.index)
         pgd = pgd_batch(batch, objective, np.array(s.radii), s.pgd_steps, s.restarts, full, seed)
         start = torch.from_numpy(pgd.adversarial).to(batch.x)
-        minimal = minimal_norms(batch, objective, s.steps, [start], [1.0])
+        aimed = batch.aimed_at(0) if objective == TARGETED else batch
+        minimal = minimal_norms(aimed, objective, s.steps, [start], [1.0])
         arrays: Arrays = minimal.arrays() | {"pgd": pgd.norms}
         if pgd.last is not None and pgd.last_own is not None:
             arrays |= {"last": pgd.last, "last_own": pgd.last_own}

@@ -1,6 +1,6 @@
-"""Image classifiers: ResNet-18 for small images, and a small convolutional network.
+"""Image classifiers: ResNet-18 for small images, and small convolutional networks.
 
-Both take images with pixels in [0, 1], shape (images, channels, height, width), and standardise
+All take images with pixels in [0, 1], shape (images, channels, height, width), and standardise
 them themselves, so that radii of attacks on different networks can be compared.
 """
 
@@ -223,4 +223,60 @@ class SmallCNN(ImageClassifier):
         # pooling and ReLU commute, and pooling first leaves a quarter of the work
         x = torch.relu(nn.functional.max_pool2d(self.conv1(self.standardised(x)), 2))
         x = torch.relu(nn.functional.max_pool2d(self.conv2(x), 2))
+        return torch.relu(self.hidden(x.flatten(1)))
+
+
+class StridedCNN(ImageClassifier):
+    """A small network without pooling: conv-16, conv-32 with stride 2, fc-128, fc.
+
+    Paper: none, an extension. Convolutions are 3×3, and a ReLU follows each layer but the last.
+
+    Parameters
+    ----------
+    channels, classes, size
+        As for `SmallCNN`.
+    width : int
+        Channels of the first layer; the others are 2 and 8 times as wide.
+    first_stride : {1, 2}
+        The stride of the first convolution; the second has stride 2.
+    batch_norm : bool
+        Normalise over the batch after each convolution.
+    rng : numpy.random.Generator
+        Draws the initial weights (PyTorch's default initialisation).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sum(weights.numel() for weights in StridedCNN(rng=np.random.default_rng(0)).parameters())
+    809034
+    """
+
+    def __init__(
+        self,
+        channels: int = 1,
+        classes: int = 10,
+        *,
+        size: int = 28,
+        width: int = 16,
+        first_stride: int = 1,
+        batch_norm: bool = False,
+        rng: np.random.Generator,
+    ) -> None:
+        super().__init__(channels, classes)
+        self.size = checks.count("size", size, minimum=4)
+        w = self.width = checks.count("width", width)
+        stride = checks.count("first_stride", first_stride)
+        side = (size - 1) // stride // 2 + 1  # after both convolutions
+        norms = [nn.BatchNorm2d(c) if batch_norm else nn.Identity() for c in (w, 2 * w)]
+        with _drawn_with(rng):
+            self.conv1 = nn.Conv2d(channels, w, 3, stride, padding=1)
+            self.conv2 = nn.Conv2d(w, 2 * w, 3, 2, padding=1)
+            self.hidden = nn.Linear(2 * w * side**2, 8 * w)
+            self.head = nn.Linear(8 * w, classes)
+        self.norm1, self.norm2 = norms
+
+    def features(self, x: Tensor) -> Tensor:
+        """Return the hidden layer after its ReLU, shape (images, 8 * width)."""
+        x = torch.relu(self.norm1(self.conv1(self.standardised(x))))
+        x = torch.relu(self.norm2(self.conv2(x)))
         return torch.relu(self.hidden(x.flatten(1)))

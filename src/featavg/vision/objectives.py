@@ -1,5 +1,8 @@
 """Functions of the logits: losses of training, objectives of attacks, and the binary decision.
 
+The labels of losses are a class for each image, or a row of targets: the weight of the image at the
+classes that count as right, 0 at the others (see `featavg.vision.supplied_labels`).
+
 The *decision* of a network is binary: is the summed probability of the positive classes above that
 of the negative ones? Robust accuracy is about this decision, whatever objective an attack has.
 """
@@ -12,6 +15,7 @@ from torch import Tensor, nn
 from featavg.vision.models import widest_float
 
 OBJECTIVES = ("cross-entropy", "readout", "probability")
+TARGETED = "targeted"
 
 
 def readout(logits: Tensor, positive: Tensor) -> Tensor:
@@ -70,26 +74,48 @@ def objective(name: str, logits: Tensor, labels: Tensor, positive: Tensor) -> Te
     return y * (probabilities[:, positive].sum(1) - probabilities[:, ~positive].sum(1))
 
 
+def aimed(logits: Tensor, labels: Tensor, positive: Tensor, aims: Tensor) -> Tensor:
+    r"""Return the objective of an attack with a target class on the other side for each image.
+
+    Paper: none, an extension. It is :math:`\log\sum_{J_y} e^{f_j} - f_t` for the side y of the
+    label and the target t; where it is below 0, the decision is wrong.
+    """
+    own = positive == positive[labels][:, None]
+    return logits.masked_fill(~own, -torch.inf).logsumexp(1) - logits.gather(1, aims[:, None])[:, 0]
+
+
 def excess(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return z, logsumexp over the other logits minus the logit of the label.
+    """Return z, logsumexp over the other logits minus that over the right ones.
 
     The cross-entropy is log(1 + exp(z)), which is accurate even where the usual form rounds to 0.
     """
-    own = labels[:, None]
-    return logits.scatter(1, own, -torch.inf).logsumexp(1) - logits.gather(1, own)[:, 0]
+    if labels.ndim == 2:
+        right = labels > 0
+        others, own = (logits.masked_fill(mask, -torch.inf) for mask in (right, ~right))
+        return others.logsumexp(1) - own.logsumexp(1)
+    chosen = labels[:, None]
+    return logits.scatter(1, chosen, -torch.inf).logsumexp(1) - logits.gather(1, chosen)[:, 0]
 
 
 def log_losses(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the logarithm of the cross-entropy log(1 + exp(z)) of each image; below z = -30, z."""
     z = excess(logits, labels)
-    return torch.where(z < -30, z, nn.functional.softplus(z.clamp(min=-30)).log())
+    losses = torch.where(z < -30, z, nn.functional.softplus(z.clamp(min=-30)).log())
+    return losses if labels.ndim == 1 else losses + labels.amax(1).log()
 
 
 def scaled_losses(logits: Tensor, labels: Tensor, log_scale: float) -> Tensor:
     """Return the cross-entropy of each image, divided by exp(log_scale)."""
-    if log_scale == 0:
-        return nn.functional.softplus(excess(logits, labels))
-    return (log_losses(logits, labels) - log_scale).exp()
+    if log_scale != 0:
+        return (log_losses(logits, labels) - log_scale).exp()
+    losses = nn.functional.softplus(excess(logits, labels))
+    return losses if labels.ndim == 1 else losses * labels.amax(1)
+
+
+def hits(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return where the largest logit is the right one, or one of the right ones."""
+    largest = logits.argmax(1)
+    return largest == labels if labels.ndim == 1 else labels.gather(1, largest[:, None])[:, 0] > 0
 
 
 def sides(labels: Tensor, positive: Tensor) -> Tensor:

@@ -11,7 +11,9 @@ from featavg.errors import InputError
 from featavg.files import json_hash
 
 SCHEDULES = ("cosine", "constant", "one-cycle", "loss-based")
+OPTIMIZERS = ("sgd", "adam")
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
+_COUNTED = ("cosine", "one-cycle")  # the schedules that depend on the number of epochs
 _WARM_UP = 0.2  # of all steps of one-cycle
 _START = 1 / 25  # of the largest rate: the first rate of one-cycle
 _RAISE, _LOWER, _UNDONE = 2 ** (1 / 5), 2 ** (-1 / 10), 1 / 2  # of the loss-based rate
@@ -20,7 +22,7 @@ _WORSE = math.log(2)  # an epoch whose loss is this much above the smallest, in 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Stochastic gradient descent with all its settings.
+    """A training with all its settings.
 
     Paper: Section 6.2, for the presets ``cifar10`` and ``mnist`` of `RECIPES`.
 
@@ -35,7 +37,16 @@ class Recipe:
         on straight lines, a new value each step) or ``loss-based`` (the talk's; needs no weight
         decay): see `rates`.
     momentum, weight_decay : float
-        As in `torch.optim.SGD`.
+        As in `torch.optim.SGD`; for ``adam`` the first of its two ``betas``, and its L2 penalty.
+    optimizer : {"sgd", "adam"}
+        `torch.optim.SGD` or `torch.optim.Adam`.
+    until_loss : float
+        Stop after the first epoch with at most this loss, as `Trained.losses` has it; 0 for
+        never. Only with a schedule that does not depend on the number of epochs, which is then
+        the largest one.
+    adversarial_radius, adversarial_steps : float, int
+        Train on the worst images within this L2 distance, as PGD of so many steps finds them (see
+        `featavg.vision.adversarial.perturbed`); 0 for the images themselves.
     crop : int
         Random crops from images padded with this many black pixels on each side; 0 for none.
     flip : bool
@@ -60,6 +71,10 @@ class Recipe:
     schedule: str = "cosine"
     momentum: float = 0.9
     weight_decay: float = 5e-4
+    optimizer: str = "sgd"
+    until_loss: float = 0.0
+    adversarial_radius: float = 0.0
+    adversarial_steps: int = 5
     crop: int = 0
     flip: bool = False
     small_epochs: int = 0
@@ -68,7 +83,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Check every setting."""
-        for name in ("epochs", "batch", "small_size"):
+        for name in ("epochs", "batch", "small_size", "adversarial_steps"):
             checks.count(name, getattr(self, name))
         for name in ("crop", "small_epochs"):
             checks.count(name, getattr(self, name), minimum=0)
@@ -76,13 +91,26 @@ class Recipe:
         checks.choice("schedule", self.schedule, SCHEDULES)
         if checks.scale("momentum", self.momentum, zero=True) >= 1:
             raise InputError(f"momentum must be below 1; got {self.momentum!r}.")
-        checks.scale("weight_decay", self.weight_decay, zero=True)
+        for name in ("weight_decay", "until_loss", "adversarial_radius"):
+            checks.scale(name, getattr(self, name), zero=True)
+        checks.choice("optimizer", self.optimizer, OPTIMIZERS)
         checks.flag("flip", self.flip)
         checks.choice("precision", self.precision, PRECISIONS)
         if self.schedule == "loss-based" and (self.weight_decay or self.momentum):
             raise InputError(
                 "weight_decay and momentum must be 0 with the loss-based schedule because its "
                 f"steps grow as the loss falls; got {self.weight_decay!r} and {self.momentum!r}."
+            )
+
+        if self.schedule == "loss-based" and self.optimizer != "sgd":
+            raise InputError(
+                "optimizer must be 'sgd' with the loss-based schedule because the steps of others "
+                f"do not depend on the scale of the loss; got {self.optimizer!r}."
+            )
+        if self.until_loss and self.schedule in _COUNTED:
+            raise InputError(
+                "until_loss must be 0 with a schedule that depends on the number of epochs; "
+                f"got {self.until_loss!r} and {self.schedule!r}."
             )
 
     @property
@@ -93,7 +121,7 @@ class Recipe:
         such a training can be continued with more epochs.
         """
         settings = asdict(self)
-        if self.schedule in ("constant", "loss-based"):
+        if self.schedule not in _COUNTED:
             del settings["epochs"]
         return json_hash(settings)
 
@@ -135,10 +163,19 @@ class Recipe:
                 smallest = min(loss, smallest)
         return [eta] * steps
 
+    def ends(self, log_losses: Sequence[float]) -> bool:
+        """Return whether a training with these losses is finished."""
+        reached = bool(log_losses) and log_losses[-1] <= _log(self.until_loss)
+        return reached or len(log_losses) >= self.epochs
+
     def undoes(self, log_losses: Sequence[float]) -> bool:
         """Return whether the last epoch is undone: loss-based, and its loss is too large."""
         *before, last = log_losses
         return self.schedule == "loss-based" and last - min(before, default=math.inf) > _WORSE
+
+
+def _log(loss: float) -> float:
+    return math.log(loss) if loss else -math.inf
 
 
 def _cycle(step: int, steps: int) -> float:
@@ -152,6 +189,7 @@ def _cycle(step: int, steps: int) -> float:
 _MNIST = Recipe(epochs=100, learning_rate=0.001, schedule="constant")
 # 99.1 % on the two halves of MNIST after 63 s of CPU time (ResNet18, width 8; SmallCNN: 48 s)
 _QUICK_MNIST = Recipe(epochs=1, learning_rate=0.1, schedule="one-cycle")
+_ADAM = Recipe(epochs=8, learning_rate=0.001, schedule="constant", optimizer="adam", weight_decay=0)
 
 RECIPES: dict[str, Recipe] = {
     "cifar10": Recipe(epochs=200, crop=4, flip=True),
@@ -168,6 +206,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     "mnist-quick": _QUICK_MNIST,
     "fashion-mnist-quick": _QUICK_MNIST,
+    "adam": _ADAM,  # Paper: none; StridedCNN on 10,000 images of MNIST or Fashion-MNIST
     "mnist-margin": Recipe(  # the talk: SmallCNN, loss 1e-20 after 107 epochs
         epochs=107, batch=100, schedule="loss-based", momentum=0, weight_decay=0
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,13 +28,14 @@ class Target:
 
     `x` are the images: a batch has pixels in [0, 1] and is on the network's device. `labels` are
     the network's own classes; `positive` says which classes are on the positive side of the
-    decision.
+    decision. `aims` are the classes that the objective "targeted" leads to; None without one.
     """
 
     model: nn.Module
     x: Tensor
     labels: Tensor
     positive: Tensor
+    aims: Tensor | None = None
 
     @classmethod
     def of(
@@ -72,6 +73,28 @@ class Target:
         x = evaluation.to_model(self.model, self.x[part])
         return Target(self.model, x, self.labels[part].to(x.device), self.positive.to(x.device))
 
+    def part(self, which: Tensor) -> Target:
+        """Return some of the images of a batch."""
+        aims = None if self.aims is None else self.aims[which]
+        return replace(self, x=self.x[which], labels=self.labels[which], aims=aims)
+
+    def aimed_at(self, rank: int) -> Target:
+        """Return the same images, aimed at the class of the other side with this rank.
+
+        Rank 0 is the class with the largest logit of the other side at the image itself. A side
+        with fewer classes than the rank is gone through from the start again.
+        """
+        own = self.positive == self.positive[self.labels][:, None]
+        order = self.logits(self.x).masked_fill(own, -torch.inf).argsort(1, descending=True)
+        ranks = rank % (~own).sum(1, keepdim=True)
+        return replace(self, aims=order.gather(1, ranks)[:, 0])
+
+    @property
+    def most_aims(self) -> int:
+        """The number of classes on the larger side."""
+        positive = int(self.positive.sum())
+        return max(positive, len(self.positive) - positive)
+
     def logits(self, images: Tensor) -> Tensor:
         """Return the logits of images."""
         with torch.no_grad():
@@ -101,7 +124,7 @@ class Target:
         with torch.enable_grad():
             inputs = images.detach().clone().requires_grad_()
             logits = evaluation.logits_of(self.model, inputs)
-            value = objectives.objective(objective, logits, self.labels, self.positive)
+            value = self._objective(objective, logits)
             (gradient,) = torch.autograd.grad(value.sum(), inputs)
         flat = gradient.flatten(1)
         # divided by the largest entry first: the squares of tiny gradients would underflow
@@ -111,6 +134,12 @@ class Target:
         norm = flat.norm(dim=1, keepdim=True)
         unit = torch.where(usable, -flat / norm, 0).reshape(images.shape)
         return logits.detach(), unit, torch.where(usable, largest * norm, 0)[:, 0]
+
+    def _objective(self, name: str, logits: Tensor) -> Tensor:
+        if name != objectives.TARGETED:
+            return objectives.objective(name, logits, self.labels, self.positive)
+        assert self.aims is not None  # noqa: S101  attacks with targets choose them first
+        return objectives.aimed(logits, self.labels, self.positive, self.aims)
 
     def moved(self, perturbations: Tensor) -> Tensor:
         """Return x plus perturbations, within [0, 1] also after rounding."""
@@ -133,9 +162,8 @@ class Best:
     @contextmanager
     def subset(self, batch: Target, which: Tensor) -> Iterator[tuple[Target, Best]]:
         """Work on some of the images; the results are written back at the end."""
-        part = Target(batch.model, batch.x[which], batch.labels[which], batch.positive)
         found = Best(self.norms[which], self.images[which])
-        yield part, found
+        yield batch.part(which), found
         self.norms[which], self.images[which] = found.norms, found.images
 
     def offer(self, batch: Target, images: Tensor, wrong: Tensor | None = None) -> Tensor:

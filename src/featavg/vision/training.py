@@ -20,15 +20,19 @@ from featavg.errors import InputError
 from featavg.files import clear_leftovers
 from featavg.progress import ProgressReporter
 from featavg.vision import checkpoint as checkpoints
+from featavg.vision import training_checks
+from featavg.vision.adversarial import perturbed
 from featavg.vision.augmentation import Draw, ImagePool
 from featavg.vision.checkpoint import Checkpoint
 from featavg.vision.devices import launched_fabric, limited_threads
-from featavg.vision.evaluation import checked_images, checked_labels
+from featavg.vision.evaluation import checked_images
 from featavg.vision.models import ImageClassifier, in_layout, memory_format, widest_float
-from featavg.vision.objectives import log_losses, scaled_losses
+from featavg.vision.objectives import hits, log_losses, scaled_losses
 from featavg.vision.recipes import Recipe
+from featavg.vision.supplied_labels import SuppliedLabels
 
 _SECONDS_BETWEEN_LABELS = 0.5
+_SECOND_BETA = 0.999  # of Adam, as usual
 _TINY = 5e-324  # the smallest number above 0: a loss of 0 has no logarithm
 
 
@@ -43,8 +47,8 @@ class Trained:
     recipe : Recipe
         The settings of the training.
     log_losses, accuracies : tuple of float
-        For each epoch, the logarithm of the mean loss and the accuracy on the augmented training
-        images, averaged while the weights changed.
+        For each epoch, the logarithm of the mean loss and the accuracy on the training images as
+        they were trained on, augmented or perturbed, averaged while the weights changed.
     seconds : float
         Wall time of all epochs, including those before an interruption.
     resumed_from : int
@@ -74,7 +78,7 @@ class Trained:
 def train(
     model: nn.Module,
     images: ArrayLike | Tensor,
-    labels: ArrayLike | Tensor,
+    labels: ArrayLike | Tensor | SuppliedLabels,
     recipe: Recipe,
     *,
     seed: int,
@@ -101,8 +105,9 @@ def train(
         `ImageClassifier` first gets the mean and standard deviation of `images`.
     images : array or tensor of uint8, shape (images, channels, height, width)
         The training images; they are kept in the memory of the device.
-    labels : array or tensor of int, shape (images,)
-        From 0 to the number of logits minus 1.
+    labels : array or tensor of int, shape (images,), or SuppliedLabels
+        From 0 to the number of logits minus 1. `SuppliedLabels` say the class of some images and
+        the side alone of the others.
     recipe : Recipe
         Such as ``RECIPES["cifar10-quick"]``.
     seed : int
@@ -134,7 +139,7 @@ def train(
     1.0
     """
     pixels = checked_images(images)
-    targets = checked_labels(labels, len(pixels))
+    targets = training_checks.targets(labels, len(pixels))
     checks.count("seed", seed, minimum=0)
     path = None if checkpoint is None else checkpoints.writable(Path(checkpoint))
     identity = {
@@ -150,7 +155,8 @@ def train(
         )
     net = copy.deepcopy(model)
     if isinstance(net, ImageClassifier):
-        _check_shapes(net, pixels, targets, recipe)
+        training_checks.shapes(net, pixels, recipe)
+        training_checks.classes(targets, net.classes)
         net.standardise(pixels)
     fabric = launched_fabric(recipe, accelerator, devices, strategy)
     shown = progress and fabric.is_global_zero
@@ -162,7 +168,7 @@ def train(
             clear_leftovers(path.parent, path.name)
         remaining = (recipe.epochs - run.epoch) * run.steps
         with ProgressReporter("training", remaining, enabled=shown) as reporter:
-            while run.epoch < recipe.epochs:
+            while not recipe.ends(run.log_losses):
                 run.one_epoch(reporter)
                 if path is not None and fabric.is_global_zero:
                     run.state().save(path, identity)
@@ -200,15 +206,9 @@ class _Run:
         self.recipe, self.seed, self.fabric = recipe, seed, fabric
         self.format = memory_format(net)
         net.to(memory_format=self.format)  # type: ignore[call-overload]
-        optimizer = torch.optim.SGD(
-            net.parameters(),
-            lr=recipe.learning_rate,
-            momentum=recipe.momentum,
-            weight_decay=recipe.weight_decay,
-        )
-        self.net, self.optimizer = fabric.setup(net, optimizer)
+        self.net, self.optimizer = fabric.setup(net, _optimizer(net, recipe))
         self.pool = ImagePool(images, labels, crop=recipe.crop, device=fabric.device)
-        self.images, self.largest_label = len(images), int(labels.max())
+        self.images, self.labels = len(images), labels
         self.steps = _steps(self.images, recipe.batch, fabric.world_size)
         self.epoch, self.seconds, self.steps_done = 0, 0.0, 0
         self.log_losses: list[float] = []
@@ -255,7 +255,7 @@ class _Run:
                 x, y = self.pool.batch(draw, self._part(step))
                 if epoch < recipe.small_epochs:
                     x = nn.functional.interpolate(x, size=recipe.small_size, mode="area")
-                x = in_layout(x, self.format)
+                x = in_layout(self._perturbed(x, y), self.format)
                 totals += self._step(x, y, rate, log_scale)
                 self.steps_done += 1
                 if time.monotonic() - shown > _SECONDS_BETWEEN_LABELS or step == self.steps - 1:
@@ -296,16 +296,23 @@ class _Run:
             group["lr"] = rate
         self.optimizer.zero_grad()
         logits: Tensor = self.net(x)
-        if logits.ndim != 2 or logits.shape[1] <= self.largest_label:
+        if logits.ndim != 2:
             raise InputError(
-                f"labels must be below the number of logits; got the label {self.largest_label} "
-                f"and logits of shape {tuple(logits.shape)}."
+                f"model must return logits for each image; got the shape {tuple(logits.shape)}."
             )
+        training_checks.classes(self.labels, logits.shape[1])
         losses = scaled_losses(logits.to(widest_float(logits.device)), y, log_scale)
         self.fabric.backward(losses.mean())
         self.optimizer.step()
-        right = (logits.detach().argmax(1) == y).sum()
+        right = hits(logits.detach(), y).sum()
         return torch.stack([losses.detach().sum(), right, torch.full_like(right, len(y))])
+
+    def _perturbed(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the worst images within the radius of the recipe."""
+        radius, steps = self.recipe.adversarial_radius, self.recipe.adversarial_steps
+        if not radius:
+            return x
+        return perturbed(self.net.module, x, y, radius=radius, steps=steps, layout=self.format)
 
     def _part(self, step: int) -> slice:
         """Return the slice of the epoch's order that this device takes in a step."""
@@ -343,20 +350,10 @@ def _steps(images: int, batch: int, devices: int) -> int:
     return steps
 
 
-def _check_shapes(net: ImageClassifier, images: Tensor, labels: Tensor, recipe: Recipe) -> None:
-    size = getattr(net, "size", None)
-    if size and recipe.small_epochs:
-        raise InputError(
-            "small_epochs must be 0 because this network accepts images of one size only; "
-            f"got {recipe.small_epochs}."
-        )
-    if images.shape[1] != net.channels or (size and images.shape[2:] != (size, size)):
-        pixels = f" of {size}×{size} pixels" if size else ""
-        raise InputError(
-            f"images must have {net.channels} channels{pixels} for this network; "
-            f"got the shape {tuple(images.shape)}."
-        )
-    if labels.max() >= net.classes:
-        raise InputError(
-            f"labels must be from 0 to {net.classes - 1} for this network; got {int(labels.max())}."
-        )
+def _optimizer(net: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    """Return the optimizer of a recipe."""
+    rate, decay = recipe.learning_rate, recipe.weight_decay
+    if recipe.optimizer == "adam":
+        betas = (recipe.momentum, _SECOND_BETA)
+        return torch.optim.Adam(net.parameters(), lr=rate, betas=betas, weight_decay=decay)
+    return torch.optim.SGD(net.parameters(), lr=rate, momentum=recipe.momentum, weight_decay=decay)
