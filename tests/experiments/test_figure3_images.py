@@ -45,10 +45,11 @@ def test_a_difference_within_two_standard_errors_is_not_told():
 
 def test_labels_of_either_split():
     labels = np.arange(10)
-    first, parity = Mnist(), Mnist(split="parity")
+    first, parity, drawn = Mnist(), Mnist(split="parity"), Mnist(split="random")
     np.testing.assert_array_equal(figure3_images._labels(first, labels, 10), labels)
     np.testing.assert_array_equal(figure3_images._labels(first, labels, 2), [0] * 5 + [1] * 5)
     np.testing.assert_array_equal(figure3_images._labels(parity, labels, 2), [0, 1] * 5)
+    assert drawn.positive == (2, 3, 4, 6, 7)
 
 
 @pytest.mark.parametrize("name", ["figure3-mnist", "figure3-cifar10", "figure3-fashion"])

@@ -12,6 +12,7 @@ from featavg import checks
 from featavg.arrays import FloatArray, IntArray
 from featavg.drawing.views import Curves, Line, Mark, Panel, View
 from featavg.errors import optional_imports
+from featavg.experiments.image_splits import SPLIT_HELP, SPLITS
 from featavg.lab.expectations import Expectation, at_least, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
@@ -39,9 +40,7 @@ class Parameters(CheckedParameters):
     """The networks, their training and the attacks."""
 
     dataset: ClassVar[str]
-    split: Literal["first-five", "parity"] = parameter(
-        "first-five", "which classes are positive: the first five, or the even ones"
-    )
+    split: Literal["first-five", "parity", "random"] = parameter("first-five", SPLIT_HELP)
     network: Literal["resnet18", "small-cnn"] = parameter("resnet18", "the architecture")
     width: int = parameter(64, "channels of the first layer; 64 is the paper's ResNet-18")
     recipe: str = parameter("mnist", "how it is trained: a name of featavg.vision.recipes.RECIPES")
@@ -56,7 +55,7 @@ class Parameters(CheckedParameters):
     @property
     def positive(self) -> tuple[int, ...]:
         """The classes with the label +1."""
-        return tuple(range(5)) if self.split == "first-five" else (0, 2, 4, 6, 8)
+        return SPLITS[self.split]
 
     @property
     def grid(self) -> FloatArray:
@@ -299,7 +298,8 @@ def _experiment(name: str, paper: str, usual: Parameters, **quick: Any) -> Exper
         paper=paper,
         parameters=usual,
         quick=replace(usual, **quick),
-        seeds=1,
+        seeds=3,
+        quick_seeds=1,
         data=usual.dataset,
     )
 

@@ -16,6 +16,10 @@ _IMAGES = (
     "The first panel decides, because it has the worst of all attacks: a gain by fine labels that "
     "is seen only under attacks on a network's own loss is one of the attack, not of the network."
 )
+_FINE_LABELS = (
+    "Rows are supplies of labels for the same images: compare the row of a few fine labels with "
+    "one score above it, all labels below it, and the controls, which have as many labelled images."
+)
 _PHASE = (
     "Bright cells of the averaging index are settings at which coarse labels teach averages; where "
     "it falls, the radius beside it says whether anything was gained."
@@ -114,6 +118,12 @@ CAPTIONS: Mapping[str, str] = {
     ),
     "published-curve": (
         "A good explanation is near the published value in all panels at once, not in one of them."
+    ),
+    "fine-labels-mnist": _FINE_LABELS,
+    "fine-labels-fashion": _FINE_LABELS,
+    "fine-labels-cifar10": _FINE_LABELS,
+    "fine-labels-recipes": (
+        "A row whose gain is that of the other recipe has the change that makes the difference."
     ),
 }
 """What to see, by the id of the experiment."""
