@@ -12,7 +12,7 @@ import pytest
 from featavg.apps.cli.main import main
 from featavg.errors import InputError
 from featavg.experiments import margin_mnist
-from featavg.vision import curves
+from featavg.vision import curves, training
 from support import tiny_datasets
 
 TINY = {
@@ -24,7 +24,14 @@ ATTACK = "--attack-images 4 --radii 3 --radius-step 0.5 --pgd-steps 3 --minimal-
 DATASETS = {name: name.removeprefix("figure3-") for name in TINY} | {
     "figure3-fashion": "fashion-mnist",
     "margin-mnist": "mnist",
+    "fine-labels-mnist": "mnist",
+    "fine-labels-cifar10": "cifar10",
+    "fine-labels-recipes": "fashion-mnist",
 }
+FINE_LABELS = (
+    "--shares 0,30,100 --control-share 30 --attack-images 4 --pgd-steps 2 --restarts 1 "
+    "--minimal-steps 3 --adversarial-steps 2"
+)
 
 
 @pytest.fixture
@@ -86,6 +93,81 @@ def test_an_interrupted_attack_goes_on_and_ends_with_the_same_numbers(after, run
             run("figure3-mnist", options, "stopped")
     _, _, resumed = run("figure3-mnist", options, "stopped")
     assert resumed == whole
+
+
+def test_fine_labels_from_files_to_conclusion(run):
+    code, summary, rows = run("fine-labels-mnist", f"{FINE_LABELS} --seeds 2")
+    assert code in (0, 1)
+    assert [row["supply"] for row in rows if row["seed"] == "0"] == [
+        "the side, one score",
+        "the side, ten latent outputs",
+        "fine for 30 %",
+        "all fine labels",
+        "30 % drawn from the side",
+        "30 % with weight 10",
+        "k-means, early network",
+        "the side, one score",
+        "fine for 30 %",
+        "all fine labels",
+    ]
+    for row in rows:
+        robust = [float(row[name]) for name in ("clean", "robust_0.5", "robust_1", "robust_1.5")]
+        assert all(a >= b for a, b in pairwise(robust[1:]))
+        assert float(row["epochs"]) == 8
+        assert float(row["side_loss"]) > 0
+    assert "Robust accuracy at radius 1 in %" in summary["conclusion"]
+
+
+def test_fine_labels_stop_at_a_loss_and_run_on_colours(run):
+    options = f"{FINE_LABELS} --seeds 1 --recipe adam --until-loss 0.5 --adversarial-radius 0"
+    _, summary, rows = run("fine-labels-cifar10", options)
+    assert summary["parameters"]["until_loss"] == 0.5
+    assert {row["family"] for row in rows} == {"fine labels", "controls"}
+    assert all(float(row["loss"]) <= 0.5 or float(row["epochs"]) == 100 for row in rows)
+    assert any(float(row["epochs"]) < 100 for row in rows)
+
+
+@pytest.mark.parametrize(("name", "after"), [("training", 2), ("attack", 3)])
+def test_interrupted_fine_labels_go_on_and_end_with_the_same_bytes(
+    name, after, run, monkeypatch, tmp_path
+):
+    """Stopped between two trainings, in the middle of one, and between two attacks."""
+    options = f"{FINE_LABELS} --seeds 1 --adversarial-radius 0 --split random"
+    run("fine-labels-mnist", options, "whole")
+    place, function = {
+        "training": (training._Run, "one_epoch"),
+        "attack": (curves, "minimal_norms"),
+    }[name]
+    original, calls = getattr(place, function), []
+
+    def stopping(*arguments):
+        calls.append(1)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(place, function, stopping)
+        with pytest.raises((KeyboardInterrupt, SystemExit, ValueError)):
+            run("fine-labels-mnist", options, "stopped")
+    run("fine-labels-mnist", options, "stopped")
+    for file in ("results.csv", "scalars.csv", "summary.json", "views.json", "0.npz"):
+        one, other = ((tmp_path / where / "out").rglob(file) for where in ("whole", "stopped"))
+        assert next(one).read_bytes() == next(other).read_bytes(), file
+
+
+def test_fine_labels_recipes_from_files_to_conclusion(run):
+    tiny = "--attack-images 3 --pgd-steps 2 --restarts 1 --minimal-steps 3 --seeds 1"
+    rows_of = "adam_norm,sgd_network"
+    _, summary, rows = run("fine-labels-recipes", f"{tiny} --variations {rows_of} --splits parity")
+    assert summary["parameters"]["variations"] == "adam_norm, sgd_network"
+    assert [(row["optimizer"], row["labels"]) for row in rows] == [
+        ("adam", "coarse"),
+        ("adam", "fine"),
+        ("sgd", "coarse"),
+        ("sgd", "fine"),
+    ]
+    assert "parity: Adam's recipe, batch normalisation" in summary["conclusion"]
 
 
 def test_margin_mnist_trains_one_network_longer_and_longer(run):
