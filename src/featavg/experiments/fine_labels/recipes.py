@@ -38,9 +38,9 @@ class Parameters(CheckedParameters):
     )
     train_images: int | None = parameter(None, "train on at most this many images")
     attack_images: int = parameter(300, "how many test images are attacked")
-    pgd_steps: int = parameter(40, "steps of PGD")
-    restarts: int = parameter(2, "runs of PGD from new starts")
-    minimal_steps: int = parameter(100, "steps of the minimal-norm attack")
+    pgd_steps: int = parameter(20, "steps of PGD")
+    restarts: int = parameter(1, "runs of PGD from new starts")
+    minimal_steps: int = parameter(50, "steps of the minimal-norm attack")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -224,8 +224,6 @@ EXPERIMENT = Experiment.of_module(
         variations="adam, adam_optimizer, sgd, sgd_optimizer",
         train_images=2000,
         attack_images=50,
-        pgd_steps=20,
-        minimal_steps=50,
     ),
     seeds=2,
     quick_seeds=1,
