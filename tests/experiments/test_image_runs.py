@@ -20,7 +20,7 @@ TINY = {
     "figure3-cifar10": "--width 2 --recipe cifar10-quick",
     "figure3-fashion": "--network small-cnn --width 2 --recipe mnist-quick --split parity",
 }
-ATTACK = "--attack-images 4 --radii 3 --radius-step 0.5 --pgd-steps 3 --minimal-steps 4"
+ATTACK = "--attack-images 4 --radii 3 --radius-step 0.5 --pgd-steps 3 --minimal-steps 4 --seeds 1"
 DATASETS = {name: name.removeprefix("figure3-") for name in TINY} | {
     "figure3-fashion": "fashion-mnist",
     "margin-mnist": "mnist",

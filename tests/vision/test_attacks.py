@@ -202,7 +202,10 @@ def test_targeted_attacks_add_to_the_worst(fine, held_out):
     )
     assert set(both.curves) == {"readout", TARGETED, "worst"}
     assert (both.norms["worst"] <= both.norms[TARGETED]).all()
-    assert both.norms[TARGETED] == pytest.approx(both.norms["worst"], rel=0.1)
+    # towards one class at a time it is weaker for some images, and nearly as strong for most
+    right = both.norms["worst"] > 0
+    ratios = both.norms[TARGETED][right] / both.norms["worst"][right]
+    assert np.median(ratios) < 1.02
 
 
 def test_a_whole_run_at_the_radius_zero_and_beyond(fine, held_out):

@@ -141,8 +141,8 @@ def test_perturbed_images_are_the_worst_within_the_radius_for_a_linear_network(r
     torch.testing.assert_close(norms, torch.full((8,), 0.3))
     direction = (net[1].weight[1] - net[1].weight[0]).detach()
     signs = torch.where(labels == 0, 1.0, -1.0)[:, None]
-    expected = 0.3 * signs * direction / direction.norm()
-    torch.testing.assert_close((found - x).flatten(1), expected, atol=1e-3, rtol=1e-3)
+    cosines = ((found - x).flatten(1) @ direction) * signs[:, 0] / (0.3 * direction.norm())
+    assert cosines.min() > 0.9  # tan(angle / 2) falls by exp(-2.5), and may be 2.4 at the start
     bright = perturbed(net, torch.ones_like(x), side, radius=5.0, steps=5)
     assert bright.min() >= 0
     assert bright.max() <= 1
@@ -162,7 +162,7 @@ def test_adversarial_training_trains_on_perturbed_images(rng):
     worst = {}
     for name, trained in (("usual", usual), ("robust", robust)):
         found = perturbed(trained.model, x, y, radius=0.5, steps=10)
-        worst[name] = float(nn.functional.cross_entropy(trained.model(found), y))
+        worst[name] = nn.functional.cross_entropy(trained.model(found), y).item()
     assert worst["robust"] < worst["usual"]
 
 
