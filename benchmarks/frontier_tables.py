@@ -11,7 +11,7 @@ import numpy as np
 
 from estimator_data import DATA
 from featavg.drawing.style import new_figure, rendered, style
-from peers import MODELS, POINTS, label_of, model_of
+from peers import MODELS, POINTS, ROBUSTNESS, label_of, model_of
 
 Array = np.ndarray[Any, Any]
 Result = dict[str, Any]
@@ -231,7 +231,7 @@ def _draw_panel(panel: Any, results: Results, name: str) -> None:
     for key in results.models(name, peers=False):
         families.setdefault(MODELS[key].family, []).append(key)
     for colour, (family, points) in zip(_OURS, families.items(), strict=False):
-        label = f"{family}, robustness 0 to 2"
+        label = f"{family}, robustness 0 to {max(ROBUSTNESS):g}"
         ours = {"color": colour, "marker": "*", "markersize": 10, "zorder": 4, "linestyle": "-"}
         _draw_points(panel, results, name, points, label, **ours)
     panel.set(title=name, xlabel="median certified radius", ylabel="accuracy, %")
@@ -250,16 +250,16 @@ def _best_points(rows: list[Result]) -> Array:
 def _draw_points(
     panel: Any, results: Results, name: str, keys: list[str], label: str, **look: Any
 ) -> None:
+    # of each row on its own: where a run was stopped, rows have different numbers of seeds
     radii, accuracies = (
-        np.array([results.values(name, key, what) for key in keys])
-        for what in ("median_radius", "accuracy")
+        [results.values(name, key, what) for key in keys] for what in ("median_radius", "accuracy")
     )
     look = {"linestyle": "none", "markersize": 6, "zorder": 3, "elinewidth": 1, **look}
     panel.errorbar(
-        radii.mean(axis=1),
-        100 * accuracies.mean(axis=1),
-        xerr=radii.std(axis=1),
-        yerr=100 * accuracies.std(axis=1),
+        [np.mean(values) for values in radii],
+        [100 * np.mean(values) for values in accuracies],
+        xerr=[np.std(values) for values in radii],
+        yerr=[100 * np.std(values) for values in accuracies],
         label=label or None,
         **look,
     )

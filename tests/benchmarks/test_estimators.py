@@ -249,6 +249,16 @@ def test_ratios_are_at_the_largest_radius_that_is_as_accurate_as_the_peer(module
     assert tables._ratio(found, "text", ours, "k-means") == ""
 
 
+def test_a_run_that_was_stopped_can_be_drawn(modules):
+    """Its rows have different numbers of seeds."""
+    tables = modules["frontier_tables"]
+    seeds = {
+        ("text", "decoupled-0"): [result(0.92, 3.0), result(0.92, 3.0)],
+        ("text", "decoupled-1"): [result(0.91, 4.0)],
+    }
+    assert tables.draw(tables.Results(seeds, {})).startswith(b"\x89PNG")
+
+
 def test_ratios_are_over_the_same_points(modules):
     few = {**result(0.9, 5.0, points=3), "common_radii": [6.0, 6.0, 6.0]}
     many = {**result(0.9, 1.0, points=10), "common_radii": [3.0, 3.0, 3.0]}
