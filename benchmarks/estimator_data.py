@@ -3,27 +3,29 @@
 CIFAR-10 embeddings: EfficientNet-Lite0 at 128 pixels, the first 8,000 training images, centred with
 their mean, every point scaled to the norm √d. The test points are the test images 4,000 to 9,999,
 because the first 4,000 were looked at while the estimators were written. Four coarse labels of the
-ten classes. Fashion-MNIST: pixels in [0, 1], the first 10,000 training images and all test images;
-odd against even classes ("fashion"), and the first five classes against the last five, which was
-planned first. Digits: scikit-learn's, pixels from 0 to 16. Text: docstrings of SciPy, see
-`examples/text_embeddings.py`, embedded by all-MiniLM-L6-v2.
+ten classes. With the suffix "-resnet50" they are embedded by ResNet-50 instead; these are left out
+unless they are asked for. Fashion-MNIST: pixels in [0, 1], the first 10,000 training images and
+all test images; odd against even classes ("fashion"), and the first five classes against the last
+five, which was planned first. Digits: scikit-learn's, pixels from 0 to 16. Text: docstrings of
+SciPy, see `examples/text_embeddings.py`, embedded by all-MiniLM-L6-v2.
 
 A seed draws a new split of digits and text (`random_state` is 100 + seed, which no earlier
 experiment used). The other data sets have a test set of their own: there a seed draws a random 90 %
 of each class of the training points. Splits are stratified by the fine classes, which no model
 sees.
 
-    python benchmarks/estimator_data.py     # computes what is missing in the cache, and lists all
+    python benchmarks/estimator_data.py [PART ...]  # computes what is not cached, and lists it
 """
 
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -41,6 +43,7 @@ Array = np.ndarray[Any, Any]
 FIRST_SPLIT = 100
 TRAINING_SHARE = 0.9
 CIFAR_TRAINING, CIFAR_TEST = 8000, slice(4000, 10_000)
+SIZES = {"efficientnet-lite0": 128, "resnet50": 128}  # pixels a side
 FASHION_TRAINING = 10_000
 ANIMALS = ("bird", "cat", "deer", "dog", "frog", "horse")
 # 100 was drawn first, and rejected before anything was trained: it is "animals" without the deer.
@@ -69,14 +72,16 @@ class Data:
         )
 
 
+Backbone = Literal["efficientnet-lite0", "resnet50"]
 Pool = tuple[Array, Array]  # points and fine classes
 Coarsen = Callable[[Array], Array]
 
 
 @cache
-def cifar_embeddings() -> tuple[Pool, Pool]:
+def cifar_embeddings(backbone: Backbone = "efficientnet-lite0") -> tuple[Pool, Pool]:
     """Return embeddings of training and test images, centred and of norm √d."""
-    raw = EmbeddedSetting(size=128, samples=CIFAR_TRAINING).load(CIFAR_TEST.stop)
+    setting = EmbeddedSetting(backbone=backbone, size=SIZES[backbone], samples=CIFAR_TRAINING)
+    raw = setting.load(CIFAR_TEST.stop)
     mean = raw.train.mean(axis=0, dtype=np.float64)
     train, test = (
         np.sqrt(len(mean)) * moved / np.linalg.norm(moved, axis=1, keepdims=True)
@@ -177,26 +182,46 @@ def _data(name: str, train: Pool, test: Pool, coarsen: Coarsen) -> Data:
     return Data(name, x, y, x_test, y_test, fine, fine_test)
 
 
-def _cifar(name: str, coarsen: Coarsen) -> Callable[[int], Data]:
-    return lambda seed: subsampled(name, cifar_embeddings(), coarsen, seed)
+def _cifar(
+    name: str, coarsen: Coarsen, backbone: Backbone = "efficientnet-lite0"
+) -> Callable[[int], Data]:
+    return lambda seed: subsampled(name, cifar_embeddings(backbone), coarsen, seed)
 
 
 def _digits(name: str, coarsen: Coarsen) -> Callable[[int], Data]:
     return lambda seed: split(name, load_digits(return_X_y=True), coarsen, seed, 0.4)
 
 
+_CIFAR = {
+    "cifar-first5": last_five,
+    "cifar-odd": odd,
+    "cifar-animals": animals,
+    "cifar-random": random_five,
+}
+
 DATA: dict[str, Callable[[int], Data]] = {
-    "cifar-first5": _cifar("cifar-first5", last_five),
-    "cifar-odd": _cifar("cifar-odd", odd),
-    "cifar-animals": _cifar("cifar-animals", animals),
-    "cifar-random": _cifar("cifar-random", random_five),
+    **{name: _cifar(name, coarsen) for name, coarsen in _CIFAR.items()},
     "fashion-first5": lambda seed: subsampled("fashion-first5", fashion_pixels(), last_five, seed),
     "fashion": lambda seed: subsampled("fashion", fashion_pixels(), odd, seed),
     "digits-first5": _digits("digits-first5", last_five),
     "digits-odd": _digits("digits-odd", odd),
     "text": lambda seed: split("text", text_embeddings(), numbers, seed, 0.3),
+    **{
+        f"{name}-resnet50": _cifar(f"{name}-resnet50", coarsen, "resnet50")
+        for name, coarsen in _CIFAR.items()
+    },
 }
 """For each data set its points for a seed."""
+
+
+def named(parts: list[str] | None) -> list[str]:
+    """Return the data sets whose names contain one of the parts, or all but those of ResNet-50.
+
+    Embeddings by ResNet-50 take long, and are only meant by a part that has "resnet50" in it.
+    """
+    optional = any("resnet50" in part for part in parts or [])
+    names = [name for name in DATA if optional or not name.endswith("-resnet50")]
+    return [name for name in names if not parts or any(part in name for part in parts)]
 
 
 def load(name: str, seed: int) -> Data:
@@ -205,5 +230,5 @@ def load(name: str, seed: int) -> Data:
 
 
 if __name__ == "__main__":
-    for called in DATA:
+    for called in named(sys.argv[1:]):
         print(load(called, 0), flush=True)

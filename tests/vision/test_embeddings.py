@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -78,6 +79,23 @@ def test_the_second_time_nothing_is_computed(images, monkeypatch):
     assert again.module.calls == 1
     np.testing.assert_array_equal(more[:50], first)
     assert [path.suffix for path in cache_folder("embeddings").iterdir()] == [".npz"] * 3
+
+
+def test_a_run_that_was_stopped_goes_on(images, monkeypatch):
+    monkeypatch.setattr(embedding_cache, "_CHUNK", 10)
+    whole, stopped = embed(images, stand_in(), cache=False), stand_in()
+
+    def stop_after_two(module, x):
+        if stopped.module.calls == 2:
+            raise KeyboardInterrupt
+        return Pooled.features(module, x)
+
+    monkeypatch.setattr(stopped.module, "features", partial(stop_after_two, stopped.module))
+    with pytest.raises(KeyboardInterrupt):
+        embed(images, stopped)
+    again = stand_in()
+    np.testing.assert_array_equal(embed(images, again), whole)
+    assert again.module.calls == 6 - 2  # chunks that were finished are not computed again
 
 
 def test_whatever_embeddings_depend_on_is_part_of_their_name(images):

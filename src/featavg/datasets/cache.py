@@ -1,11 +1,13 @@
-"""The cache: one file for each data set, which contains its canonical form.
+"""The cache: one file for each data set or network, which contains its canonical form.
 
 The size and the SHA-256 of the file are known in advance. It is written atomically, so that two
-processes that write it at the same time leave one complete file.
+processes that write it at the same time leave one complete file. A data set whose SHA-256 is not
+known in advance is followed by its own in the file, which tells a damaged file from a whole one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -13,16 +15,32 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
-from featavg.datasets.catalogue import Dataset, TextDataset
 from featavg.datasets.decode import Bytes
 from featavg.datasets.read import check, read_at_most
 from featavg.errors import InputError
 from featavg.files import write_atomically
 
 _ABANDONED_AFTER = 24 * 3600.0  # seconds
+
+
+class Cacheable(Protocol):
+    """What can be cached: a data set, or the weights of a network."""
+
+    @property
+    def name(self) -> str:
+        """Its name, also that of the file."""
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of the canonical form."""
+
+    @property
+    def sha256(self) -> str | None:
+        """The checksum of the canonical form; None if it is not known in advance."""
 
 
 def cache_folder(kind: str = "datasets") -> Path:
@@ -43,29 +61,32 @@ def cache_folder(kind: str = "datasets") -> Path:
         ) from None
 
 
-def cache_path(dataset: Dataset | TextDataset) -> Path:
-    """Return the path of the cached file of a data set."""
-    return cache_folder() / f"{dataset.name}.bin"
+def cache_path(entry: Cacheable) -> Path:
+    """Return the path of the cached file of a data set or network."""
+    return cache_folder() / f"{entry.name}.bin"
 
 
-def read_cached(dataset: Dataset | TextDataset) -> Bytes | None:
+def read_cached(entry: Cacheable) -> Bytes | None:
     """Return the cached canonical form, or None if there is none; refuse a corrupt file."""
-    path = cache_path(dataset)
+    path, own = cache_path(entry), 0 if entry.sha256 else hashlib.sha256().digest_size
     try:
-        content = read_at_most(path, dataset.size)
-        check(str(path), content, dataset.size, dataset.sha256)
+        content = memoryview(read_at_most(path, entry.size + own))
+        body, seal = content[: len(content) - own], content[len(content) - own :]
+        check(str(path), body, entry.size, entry.sha256 or seal.hex())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except InputError as error:
-        raise InputError(f"{error} 'featavg data get {dataset.name}' replaces it.") from None
-    return np.frombuffer(content, dtype=np.uint8)
+        raise InputError(f"{error} 'featavg data get {entry.name}' replaces it.") from None
+    return np.frombuffer(body, dtype=np.uint8)
 
 
-def write_cached(dataset: Dataset | TextDataset, canonical: Bytes) -> None:
+def write_cached(entry: Cacheable, canonical: Bytes) -> None:
     """Write the canonical form."""
-    path = cache_path(dataset)
+    path, content = cache_path(entry), canonical.data
+    if entry.sha256 is None:
+        content = memoryview(bytes(content) + hashlib.sha256(content).digest())
     with explained_write_errors(path):
-        write_atomically(path, canonical.data)
+        write_atomically(path, content)
 
 
 @contextmanager

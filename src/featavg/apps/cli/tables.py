@@ -10,7 +10,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
-from featavg.datasets import Place, declared
+from featavg.datasets import WEIGHTS, Place, declared
 from featavg.drawing.views import HOLDS, NOT_STATED, VIOLATED
 from featavg.experiments.ledger import Entry
 from featavg.lab.expectations import Outcome
@@ -45,15 +45,15 @@ _STATES = {
 
 
 def data_table(places: Sequence[Place]) -> Table:
-    """Return the list of data sets, their states and places."""
+    """Return the list of data sets and weights, their states and places."""
     others = ("what", "state", "where, or what to do")
     table = _table(Column("name", no_wrap=True), *(Column(o, overflow="fold") for o in others))
     for place in places:
-        what = declared()[place.name].summary
+        entry = WEIGHTS.get(place.name) or declared()[place.name]
         where = escape(str(place.path)) if place.path else f"comes from: {place.source}"
         if place.state in ("corrupt", "absent"):
             where += f"; featavg data get {place.name}"
-        table.add_row(place.name, what, _STATES[place.state], where)
+        table.add_row(place.name, entry.summary, _STATES[place.state], where)
     return table
 
 
