@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from featavg import InputError
+from featavg.files import json_hash
 from featavg.vision.recipes import RECIPES, Recipe
 
 
@@ -67,6 +68,26 @@ def test_constant_and_loss_based_rates_by_hand():
     assert not recipe.undoes([-1.0, -2.0, -1.4])
     assert not recipe.undoes([5.0])
     assert not RECIPES["mnist"].undoes([-1.0, 3.0])
+
+
+def test_checkpoints_from_before_a_setting_was_added_are_still_read():
+    settings = {
+        "epochs": 3,
+        "batch": 128,
+        "learning_rate": 0.1,
+        "schedule": "cosine",
+        "momentum": 0.9,
+        "weight_decay": 0.0005,
+        "crop": 0,
+        "flip": False,
+        "small_epochs": 0,
+        "small_size": 20,
+        "precision": "32-true",
+    }
+    recipe = Recipe(epochs=3)
+    assert recipe.fingerprint == json_hash(settings)
+    for changed in ({"optimizer": "adam"}, {"adversarial_radius": 1.0}, {"adversarial_steps": 7}):
+        assert replace(recipe, **changed).fingerprint != recipe.fingerprint
 
 
 def test_recipes_of_the_paper():

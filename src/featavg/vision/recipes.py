@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 from featavg import checks
 from featavg.errors import InputError
@@ -14,6 +14,7 @@ SCHEDULES = ("cosine", "constant", "one-cycle", "loss-based")
 OPTIMIZERS = ("sgd", "adam")
 PRECISIONS = ("32-true", "16-mixed", "bf16-mixed")
 _COUNTED = ("cosine", "one-cycle")  # the schedules that depend on the number of epochs
+_ADDED = ("optimizer", "until_loss", "adversarial_radius", "adversarial_steps")
 _WARM_UP = 0.2  # of all steps of one-cycle
 _START = 1 / 25  # of the largest rate: the first rate of one-cycle
 _RAISE, _LOWER, _UNDONE = 2 ** (1 / 5), 2 ** (-1 / 10), 1 / 2  # of the loss-based rate
@@ -118,9 +119,11 @@ class Recipe:
         """A hash of all settings that the weights after an epoch depend on.
 
         It does not include the number of epochs where the schedule does not depend on it, so that
-        such a training can be continued with more epochs.
+        such a training can be continued with more epochs; nor settings that recipes did not have
+        at first where they have their default, so that checkpoints from before are still read.
         """
-        settings = asdict(self)
+        added = {item.name: item.default for item in fields(self) if item.name in _ADDED}
+        settings = {k: v for k, v in asdict(self).items() if k not in added or v != added[k]}
         if self.schedule not in _COUNTED:
             del settings["epochs"]
         return json_hash(settings)
