@@ -91,7 +91,7 @@ class Experiment:
         What it belongs to: the figures of the paper, which `featavg reproduce` runs, or the results
         beyond the paper, which ``featavg reproduce --all`` runs as well.
     data : str, optional
-        The image data set it reads; such an experiment also needs the extra ``vision``.
+        The data set it reads; such an experiment also needs the extra ``vision`` or ``text``.
     calibrated : bool
         Whether the limits of `expects` were found for `parameters` and `quick`; with others, what
         they limit is only reported.

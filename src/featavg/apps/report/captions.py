@@ -24,6 +24,11 @@ _PHASE = (
     "Bright cells of the averaging index are settings at which coarse labels teach averages; where "
     "it falls, the radius beside it says whether anything was gained."
 )
+_REAL = (
+    "Where the blue line is on the dotted one, the law with measured means and angles says what so "
+    "many labels teach; below, each row changes one thing of the points ({sides}), and shows "
+    "whether it was the means, the noise or the training that broke the law."
+)
 
 CAPTIONS: Mapping[str, str] = {
     "figure1": (
@@ -88,6 +93,8 @@ CAPTIONS: Mapping[str, str] = {
         "Every dot is a label group: its radius is read off the number of clusters that share "
         "the two labels, and the ratio to this law is near 1."
     ),
+    "granularity-real": _REAL.format(sides="concrete against abstract nouns"),
+    "granularity-real-cifar10": _REAL.format(sides="animals against vehicles"),
     "readouts": (
         "Decoupled weights keep their radius only where the largest output decides; where "
         "outputs are added it falls with the number of clusters."

@@ -7,6 +7,7 @@ from types import ModuleType
 from featavg.experiments.beyond import (
     adversarial,
     granularity,
+    granularity_real,
     imbalance,
     label_supply,
     learners,
@@ -18,6 +19,7 @@ from featavg.experiments.beyond import (
 
 MODULES: tuple[ModuleType, ...] = (
     granularity,
+    granularity_real,
     readouts,
     learners,
     orientation,
