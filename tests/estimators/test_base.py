@@ -39,13 +39,13 @@ def models_to_attack(digits, law):
     X, digit, X_test, _ = digits
     y = digit >= 5
     train, test = law
-    yield AveragingClassifier(random_state=0, max_iter=60).fit(X, y), X_test[:40]
-    yield AveragingClassifier(2, random_state=0, max_iter=20).fit(X, digit % 3), X_test[:20]
-    for readout, points in (("argmax", 40), ("probability", 10)):
+    yield AveragingClassifier(random_state=0, max_iter=60).fit(X, y), X_test[:20]
+    yield AveragingClassifier(2, random_state=0, max_iter=20).fit(X, digit % 3), X_test[:10]
+    for readout, points in (("argmax", 20), ("probability", 6)):
         few = DecoupledClassifier(3, readout=readout, random_state=0, max_iter=10)
         yield few.fit(X, y), X_test[:points]
         yield clone(few).fit(X, digit % 3), X_test[: points // 2]
-    yield DecoupledClassifier(5, random_state=0, max_iter=20).fit(train.x, train.y), test.x[:20]
+    yield DecoupledClassifier(5, random_state=0, max_iter=20).fit(train.x, train.y), test.x[:10]
 
 
 def binary_contests(head, c):

@@ -55,7 +55,7 @@ def test_no_attack_beats_the_radius(digits):
     rng = np.random.default_rng(0)
     for classes, options in ((digit >= 5, {}), (digit % 3, {}), (digit >= 5, {"features": 16})):
         model = RadiusClassifier(pieces=6, **QUICK, **options).fit(data, classes)
-        points = x[:25]
+        points = x[:12]
         predicted = model.predict(points)
         closed = model.predict_radius(points, exact=False)
         exact = model.certify(points, n_jobs=1)

@@ -18,9 +18,6 @@ _RATE = 0.01
 # Points are moved at random: at most by these shares of the margin, along a direction (standard
 # deviation) and in all.
 _JITTER, _ALL_JITTER = 0.2, 3.0
-# They are moved by rows of a table of so many batches: drawing every move anew takes a fifth of the
-# time.
-_MOVES = 8
 _WARM_UP = 30
 _MOMENTUM, _SQUARES = 0.9, 0.99
 
@@ -51,9 +48,11 @@ class Examples:
         allowed = None if self.allowed is None else self.allowed[which]
         return Examples(self.x[which], self.classes[which], self.weights[which], allowed)
 
-    def moved(self, moves: FloatArray) -> Examples:
-        """Return the points, each with a move added."""
-        return replace(self, x=self.x + moves)
+    def moved(self, deviation: float, rng: np.random.Generator) -> Examples:
+        """Return the points with Gaussian noise of this standard deviation added."""
+        noise = rng.standard_normal(self.x.shape, dtype=np.float32)
+        noise *= np.float32(deviation)
+        return replace(self, x=self.x + noise)
 
 
 @dataclass(frozen=True)
@@ -115,16 +114,11 @@ def train(
         rates += [_RATE, 0.3 * _RATE * size]
     adam = _Adam(parameters, rates)
     deviation = margin * min(_JITTER, _ALL_JITTER / np.sqrt(examples.x.shape[1]))
-    moves = None
-    if batch < len(examples.x):
-        moves = rng.standard_normal((_MOVES * batch, examples.x.shape[1]), dtype=np.float32)
-        moves *= np.float32(deviation)
     for step, at in enumerate(_batches(len(examples.x), batch, steps, rng)):
         pieces = _with(pieces, parameters)
         some = examples.some(at)
-        if moves is not None:
-            first = int(rng.integers(len(moves) - len(at) + 1))
-            some = some.moved(moves[first : first + len(at)])
+        if batch < len(examples.x):
+            some = some.moved(deviation, rng)
         gradients = radius_gradients(pieces, some, margin)
         adam.step(gradients, min(1.0, (step + 1) / _WARM_UP) * (1 - step / steps))
         if pieces.features is not None:
