@@ -31,6 +31,7 @@ NEEDS = {
     "browser": (
         "playwright",
         [
+            "tests/apps/audit/test_browser.py",
             "tests/apps/play/test_browser.py",
             "tests/apps/play/test_browser_lesson.py",
             "tests/apps/play/test_browser_teaching.py",

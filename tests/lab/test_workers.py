@@ -17,9 +17,15 @@ from support.probe import contents
 
 
 def still_running() -> list[str]:
-    """Return the processes of ours; those of joblib, which other tests start, wait to be reused."""
-    names = [process.name for process in multiprocessing.active_children()]
-    return [name for name in names if not name.startswith("Loky")]
+    """Return the processes of ours; those of joblib, which other tests start, wait to be reused.
+
+    One that has ended may still be listed for a moment, until the thread that waits for it has
+    noted its end.
+    """
+    ours = [p for p in multiprocessing.active_children() if not p.name.startswith("Loky")]
+    for process in ours:
+        process.join(timeout=10)
+    return [process.name for process in ours if process.is_alive()]
 
 
 @pytest.fixture

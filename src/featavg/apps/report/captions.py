@@ -25,9 +25,8 @@ _PHASE = (
     "it falls, the radius beside it says whether anything was gained."
 )
 _REAL = (
-    "Where the blue line is on the dotted one, the law with measured means and angles says what so "
-    "many labels teach; below, each row changes one thing of the points ({sides}), and shows "
-    "whether it was the means, the noise or the training that broke the law."
+    "Where the blue line is on the dotted one, the law with measured means holds ({sides}); in the "
+    "rows below one thing at a time is changed: the means, the noise or the training."
 )
 
 CAPTIONS: Mapping[str, str] = {
