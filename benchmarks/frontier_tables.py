@@ -20,7 +20,7 @@ TOLERANCE = 0.003  # of accuracy, where our radius is compared with a peer's
 ROWS = [key + end for key in MODELS for end in ("", *(f"@{point}" for point in POINTS))]
 _COLUMNS = 4
 # how far below the best accuracy of a data set the picture reaches
-_DEPTH = 0.12
+_DEPTH = 0.06
 _PEERS = {  # colour and marker
     "logistic": ("#777777", "v"),
     "linear-svm": ("#333333", "^"),

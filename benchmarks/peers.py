@@ -36,7 +36,7 @@ from peer_prototypes import (
 
 # its offset is penalised too; a large constant feature makes that negligible
 SVM = partial(LinearSVC, intercept_scaling=30)
-ROBUSTNESS = (0.0, 0.5, 1.0, 2.0, 4.0)
+ROBUSTNESS = (0.0, 0.5, 1.0, 1.5, 2.0, 4.0)
 
 
 class Certified(Protocol):

@@ -212,7 +212,7 @@ def test_every_operating_point_of_ours_is_a_row(modules):
 
 def test_a_run_goes_on_where_it_stopped_and_draws_what_is_there(tmp_path):
     command = [sys.executable, BENCHMARKS / "estimators.py", "--quick", "--out", tmp_path]
-    command += ["--models", "k-means", "logistic", "adversarial", "decoupled-1"]
+    command += ["--models", "k-means", "logistic", "adversarial", "decoupled-2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     files = sorted(tmp_path.glob("digits-first5/*/*.json"))

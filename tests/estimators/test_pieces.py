@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 import featavg as fa
 from featavg.estimators.piece_start import Groups, Shape, start_head
 from featavg.estimators.piece_training import Examples, radius_gradients, train
-from featavg.estimators.pieces import PieceHead, SortedPairs
+from featavg.estimators.pieces import (
+    PieceHead,
+    SortedPairs,
+    nearest_pairs,
+    piece_distances,
+    prototype_biases,
+    quick_piece_distances,
+)
 from featavg.estimators.scaling import Scaling
 from support.shallow_oracles import brute_force
 
@@ -107,11 +117,14 @@ def test_a_scaling_can_be_folded_in(rng, features, factor):
 
 
 @pytest.mark.vision
+@pytest.mark.parametrize("prototypes", [False, True])
 @pytest.mark.parametrize("features", [0, 4, 2])
-def test_gradients_are_those_of_autograd(rng, features):
+def test_gradients_are_those_of_autograd(rng, features, prototypes):
     import torch
 
     head = random_head(rng, features=features, classes=3)
+    if prototypes:
+        head = replace(head, biases=prototype_biases(head.weights))
     x, classes = rng.standard_normal((40, 3)), rng.integers(3, size=40)
     weights, margin = rng.uniform(0.5, 2, 40), 0.7
     names = [head.weights, head.biases]
@@ -123,7 +136,8 @@ def test_gradients_are_those_of_autograd(rng, features):
         rotated = inputs @ leaves[2].T + leaves[3]
         first, second = rotated[:, : features // 2], rotated[:, features // 2 :]
         inputs = torch.cat([torch.maximum(first, second), torch.minimum(first, second)], dim=1)
-    values = inputs @ leaves[0].T + leaves[1]
+    biases = -leaves[0].square().sum(dim=1) / 2 if prototypes else leaves[1]
+    values = inputs @ leaves[0].T + biases
     losses = []
     for i in range(40):
         own = torch.tensor(head.class_of == classes[i])
@@ -132,8 +146,8 @@ def test_gradients_are_those_of_autograd(rng, features):
         radius = (ahead / between).max(dim=0).values.min()
         losses.append(weights[i] * torch.nn.functional.softplus(4 * (margin - radius) / margin))
     torch.stack(losses).mean().backward()
-    found = radius_gradients(head, Examples(x, classes, weights), margin)
-    expected = [leaf.grad.numpy() for leaf in leaves]
+    found = radius_gradients(head, Examples(x, classes, weights), margin, prototypes=prototypes)
+    expected = [np.zeros(leaf.shape) if leaf.grad is None else leaf.grad.numpy() for leaf in leaves]
     if features:  # the part along the manifold of orthonormal matrices
         rotation = head.features.weights
         flipped = features > 3
@@ -143,6 +157,58 @@ def test_gradients_are_those_of_autograd(rng, features):
         expected[2] = tangent.T if flipped else tangent
     for ours, theirs in zip(found, expected, strict=True):
         assert ours == pytest.approx(theirs, abs=1e-10)
+
+
+@pytest.mark.parametrize("pieces", [6, 40])
+def test_of_many_pieces_the_nearest_pair_is_still_found(rng, pieces):
+    """Where the largest own piece says little about the nearest pair, too: 1 in 5 is random."""
+    weights, classes = rng.standard_normal((2 * pieces, 5)), rng.integers(2, size=300)
+    values = rng.standard_normal((300, 5)) @ weights.T
+    values[::5] = rng.standard_normal((60, 2 * pieces))
+    class_of, between = np.repeat([0, 1], pieces), piece_distances(weights)
+    radii, p, q = nearest_pairs(values, classes, class_of, between)
+    for i, c in enumerate(classes):
+        own, other = np.flatnonzero(class_of == c), np.flatnonzero(class_of != c)
+        table = (values[i, own][:, None] - values[i, other]) / between[own][:, other]
+        assert radii[i] == pytest.approx(table.max(axis=0).min(), rel=1e-12)
+        assert other[table.max(axis=0).argmin()] == q[i]
+        assert own[table[:, other == q[i]].argmax()] == p[i]
+
+
+def test_quick_distances_are_distances(rng):
+    weights = rng.standard_normal((9, 4))
+    weights[3] = weights[2]
+    largest = np.square(weights).sum(axis=1).max()
+    for dtype in (np.float64, np.float32):
+        quick = quick_piece_distances(weights.astype(dtype))
+        error = np.sqrt(16 * np.finfo(dtype).eps * largest)  # of two pieces at one place
+        assert quick == pytest.approx(piece_distances(weights), abs=error)
+        assert (quick > 0).all()
+
+
+def test_noise_along_axes_has_the_given_deviation_and_no_other_part(rng):
+    axes = np.linalg.qr(rng.standard_normal((8, 3)))[0].T
+    examples = Examples(np.zeros((20_000, 8)), np.zeros(20_000, dtype=np.int64), np.ones(20_000))
+    noise = examples.moved(0.7, rng, axes).x
+    assert noise @ axes.T @ axes == pytest.approx(noise, abs=1e-6)
+    assert np.cov(noise @ axes.T, rowvar=False) == pytest.approx(0.49 * np.eye(3), abs=0.02)
+    assert examples.moved(0.7, rng).x.std(axis=0) == pytest.approx(np.full(8, 0.7), rel=0.02)
+
+
+def test_trained_prototypes_are_still_prototypes(rng):
+    """The nearest of them decides, and they are not where they started."""
+    x = rng.standard_normal((90, 4))
+    classes = (np.linalg.norm(x, axis=1) > 1.9).astype(np.int64)
+    groups = Groups(classes, np.arange(2))
+    start, _ = start_head(
+        x, classes, groups, Shape(5, 0, True), weights=np.ones(90), starts=1, rng=rng
+    )
+    examples = Examples(x, classes, np.ones(90))
+    head = train(start, examples, 0.5, steps=60, batch=90, prototypes=True, rng=rng)
+    nearest = cdist(x, head.weights).argmin(axis=1)
+    assert (head.class_of[nearest] == head.predict(x)).all()
+    assert np.linalg.norm(head.weights - start.weights, axis=1).min() > 0.01
+    assert (head.predict(x) == classes).mean() > (start.predict(x) == classes).mean()
 
 
 def test_a_known_subclass_is_defended_by_its_own_pieces(rng):

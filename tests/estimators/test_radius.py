@@ -53,7 +53,13 @@ def test_no_attack_beats_the_radius(digits):
     """Steps along the gradients of all pairs of pieces, judged by `predict`."""
     data, digit, x, _ = digits
     rng = np.random.default_rng(0)
-    for classes, options in ((digit >= 5, {}), (digit % 3, {}), (digit >= 5, {"features": 16})):
+    # with 128 features, as "auto" may have, the search does not always end at the exact radius
+    for classes, options in (
+        (digit >= 5, {"features": None, "prototypes": False}),
+        (digit >= 5, {"features": None, "prototypes": True}),
+        (digit % 3, {"features": None}),
+        (digit >= 5, {"features": 16}),
+    ):
         model = RadiusClassifier(pieces=6, **QUICK, **options).fit(data, classes)
         points = x[:12]
         predicted = model.predict(points)
@@ -69,6 +75,24 @@ def test_no_attack_beats_the_radius(digits):
             assert (model.predict(points + step) == predicted).all()
         shallow = fa.exact_radii(model, points, certificates=False, jobs=1)
         assert shallow.lower == pytest.approx(model.predict_radius(points, n_jobs=1), rel=1e-5)
+
+
+@pytest.mark.slow
+def test_no_attack_beats_the_bounds_of_the_default_shape(digits):
+    """Its search may end before the exact radius: the bounds must hold wherever it ends."""
+    data, digit, x, _ = digits
+    rng, points = np.random.default_rng(0), x[:12]
+    model = RadiusClassifier(pieces=6, **QUICK).fit(data, digit >= 5)
+    predicted = model.predict(points)
+    found = model.certify(points, n_jobs=1, max_nodes=20)
+    assert (found.lower <= found.upper).all()
+    assert (model.predict_radius(points, exact=False) <= found.upper).all()
+    assert (model.predict(points + found.perturbations) != predicted).all()
+    for toward in (*found.perturbations, *(data[rng.permutation(len(data))[:40]] - points[:1])):
+        step = np.tile(toward, (len(points), 1))
+        reach = 0.99999 * np.maximum(found.lower, model.predict_radius(points, exact=False))
+        step *= (reach / np.linalg.norm(step, axis=1))[:, None]
+        assert (model.predict(points + step) == predicted).all()
 
 
 def test_robustness_moves_along_the_frontier():
@@ -147,7 +171,7 @@ def test_a_few_known_subclasses_are_used(number):
 
 
 def test_a_saved_classifier_is_the_same(tmp_path):
-    for options in ({"features": None}, {"features": 8}):
+    for options in ({"features": None}, {"features": 8}, {"prototypes": True}):
         model = RadiusClassifier(pieces=2, **options, **QUICK).fit(X, Y)
         model.save(tmp_path / "model.npz")
         again = load(tmp_path / "model.npz")
@@ -164,6 +188,8 @@ def test_a_saved_classifier_is_the_same(tmp_path):
         ({"pieces": 0}, "pieces must be"),
         ({"pieces": "many"}, "pieces must be"),
         ({"features": 3}, "even number"),
+        ({"prototypes": "never"}, "prototypes must be"),
+        ({"prototypes": 2}, "prototypes must be"),
         ({"margin": -1.0}, "margin must be"),
         ({"margin": "large"}, "margin must be"),
         ({"robustness": -1}, "robustness must be"),

@@ -10,7 +10,12 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
-from featavg.estimators.pieces import PieceHead, SortedPairs, piece_distances
+from featavg.estimators.pieces import (
+    PieceHead,
+    SortedPairs,
+    piece_distances,
+    prototype_biases,
+)
 
 # k-means only finds a start: more points or rounds would not change what is learned from it.
 _POINTS, _ROUNDS = 4000, 30
@@ -19,10 +24,14 @@ UNKNOWN = -1
 
 @dataclass(frozen=True)
 class Shape:
-    """The size of a classifier of pieces: pieces for each class, and features (0 for none)."""
+    """The size of a classifier of pieces: pieces for each class, and features (0 for none).
+
+    Pieces of `prototypes` have no bias of their own: the largest is that of the nearest prototype.
+    """
 
     pieces: int
     features: int
+    prototypes: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +70,7 @@ def start_head(
 ) -> tuple[PieceHead, BoolArray | None]:
     r"""Return prototypes as pieces, and which own pieces may defend each point (None: all).
 
-    A point is nearest to the prototype w with the largest :math:`w \cdot x - \|w\|^2/2`, so this is
-    the bias to start from. The features start as a random rotation.
+    The biases to start from are `prototype_biases`. The features start as a random rotation.
     """
     features = _random_rotation(x.shape[1], shape.features, rng) if shape.features else None
     inputs = x if features is None else features.apply(x)
@@ -76,13 +84,13 @@ def start_head(
         centers.append(found)
         group_of += [group] * len(found)
     prototypes = np.concatenate(centers).astype(np.float64)
-    biases = -np.square(prototypes).sum(axis=1) / 2
+    biases = prototype_biases(prototypes)
     head = PieceHead(prototypes, biases, groups.class_of[group_of], features)
     if np.array_equal(groups.class_of, np.arange(len(in_class))):
-        return with_unit_distances(head), None
+        return head, None
     known = groups.labels != UNKNOWN
     allowed = np.array(group_of)[None, :] == groups.labels[:, None]
-    return with_unit_distances(head), allowed | ~known[:, None]
+    return head, allowed | ~known[:, None]
 
 
 def with_unit_distances(head: PieceHead) -> PieceHead:

@@ -20,6 +20,8 @@ from featavg.robustness.radii import EXACT, Radii
 _BEYOND = 1e-8
 # How many values of pairs of pieces are held at a time: few enough for the cache.
 _CHUNK = 1 << 18
+# Of more opposing pieces than this, the most likely ones are looked at first.
+_FIRST = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +305,7 @@ def nearest_pairs(
         own, other = np.flatnonzero(class_of == c), np.flatnonzero(class_of != c)
         scale = 1 / between[own][:, other]
         members = np.flatnonzero(classes == c)
-        block = max(1, _CHUNK // scale.size)
+        block = max(1, _CHUNK // (len(own) * min(len(other), _FIRST)))
         for at in (members[i : i + block] for i in range(0, len(members), block)):
             some = values[at]
             mine = some[:, own]
@@ -311,23 +313,64 @@ def nearest_pairs(
                 mine = np.where(allowed[at][:, own], mine, -np.inf)
             if roundoff is not None:
                 mine = mine - roundoff[at, None]
-            ahead = mine[:, :, None] - some[:, other][:, None, :]
-            ahead *= scale
-            q = ahead.max(axis=1).argmin(axis=1)
-            row = np.arange(len(at))
-            nearest = ahead[row, :, q]
-            p = nearest.argmax(axis=1)
-            radii[at], best[at], worst[at] = nearest[row, p], own[p], other[q]
+            radii[at], p, q = _nearest(mine, some[:, other], scale)
+            best[at], worst[at] = own[p], other[q]
     return radii, best, worst
+
+
+def _nearest(
+    mine: FloatArray, theirs: FloatArray, scale: FloatArray
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return the smallest over q of the largest over p of (mine_p - theirs_q) scale_pq, and p, q.
+
+    The largest of mine gives a lower bound for each q. So the few q with the smallest bounds are
+    looked at first; where the next bound is not above what they give, all q are.
+    """
+    row = np.arange(len(mine))
+    if theirs.shape[1] <= _FIRST:
+        ahead = mine[:, :, None] - theirs[:, None, :]
+        ahead *= scale
+        q = ahead.max(axis=1).argmin(axis=1)
+        nearest = ahead[row, :, q]
+        p = nearest.argmax(axis=1)
+        return nearest[row, p], p, q
+    first = mine.argmax(axis=1)
+    bounds = (mine[row, first, None] - theirs) * scale[first]
+    few = np.argpartition(bounds, _FIRST - 1, axis=1)[:, :_FIRST]
+    least = bounds[row, few[:, -1]]  # of all other q
+    ahead = mine[:, None, :] - theirs[row[:, None], few][:, :, None]
+    ahead *= scale.T[few]
+    at = ahead.max(axis=2).argmin(axis=1)
+    nearest = ahead[row, at]
+    p = nearest.argmax(axis=1)
+    radii, q = nearest[row, p], few[row, at]
+    for i in np.flatnonzero(radii > least):
+        all_q = ((mine[i][:, None] - theirs[i]) * scale).max(axis=0)
+        q[i] = all_q.argmin()
+        p[i] = ((mine[i] - theirs[i, q[i]]) * scale[:, q[i]]).argmax()
+        radii[i] = all_q[q[i]]
+    return radii, p, q
+
+
+def prototype_biases(prototypes: FloatArray) -> FloatArray:
+    r"""Return the biases with which the largest piece is that of the nearest prototype.
+
+    A point is nearest to the prototype w with the largest :math:`w \cdot x - \|w\|^2/2`.
+    """
+    biases: FloatArray = -np.square(prototypes).sum(axis=1) / 2
+    return biases
 
 
 def piece_distances(weights: FloatArray) -> FloatArray:
     """Return the norms of all differences of pieces, at least the smallest normal number."""
-    tiny = np.finfo(weights.dtype).tiny
-    if weights.dtype == np.float64:  # for proofs
-        return np.maximum(cdist(weights, weights), tiny)
+    return np.maximum(cdist(weights, weights), np.finfo(weights.dtype).tiny)
+
+
+def quick_piece_distances(weights: FloatArray) -> FloatArray:
+    """Return `piece_distances` up to rounding, for training but not for proofs."""
     squares = np.einsum("pd,pd->p", weights, weights)
     between = squares[:, None] + squares - 2 * weights @ weights.T
     # near 0 the difference of squares is rounding error
-    exact: FloatArray = np.sqrt(np.maximum(between, 1e-6 * squares.max(initial=0)) + tiny)
-    return exact
+    smallest = 8 * np.finfo(weights.dtype).eps * squares.max(initial=0)
+    distances: FloatArray = np.sqrt(np.maximum(between, smallest) + np.finfo(weights.dtype).tiny)
+    return distances

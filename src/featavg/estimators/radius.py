@@ -21,11 +21,11 @@ from featavg.estimators.scaling import Scaling
 
 # "auto": at most so many pieces for a class and in total, and at least so many points for each.
 _PIECES, _ALL_PIECES, _POINTS_OF_A_PIECE = 24, 240, 8
-# With few points more pieces help: they stay near the points that they started from.
-_PIECES_OF_FEW = 60
+# The same of prototypes, which learn less by heart than pieces with biases of their own.
+_PROTOTYPES, _ALL_PROTOTYPES, _POINTS_OF_A_PROTOTYPE = 120, 480, 2
 _FEATURES = 128
 _FEWER_PIECES = (1, 4, 12)
-# With so few points, smaller shapes are tried too.
+# With so few points, other shapes are tried too.
 _FEW_POINTS = 2000
 # All steps are taken with so many points, and this share of them with few.
 _MANY_POINTS, _FEWEST_STEPS = 3000, 1 / 3
@@ -51,6 +51,10 @@ class RadiusClassifier(CertifiedClassifier):
     ----------
     pieces : "auto" or int
         The number of pieces of each class.
+    prototypes : "auto" or bool
+        Whether pieces have no biases of their own, :math:`z_p = w_p \cdot x - \|w_p\|^2/2`, so that
+        the nearest of the prototypes w decides. "auto" compares both with up to 2,000 points, of
+        which there may be 120 prototypes of each class, and has biases with more.
     features : "auto", int or None
         The number of learned features, an even number; None or 0 for pieces that are functions of
         the points themselves. "auto" has 128 of them, or 8 for each coordinate where that is less;
@@ -116,6 +120,7 @@ class RadiusClassifier(CertifiedClassifier):
         self,
         pieces: str | int = "auto",
         *,
+        prototypes: str | bool = "auto",
         features: str | int | None = "auto",
         margin: str | float = "auto",
         robustness: float = 1.0,
@@ -128,6 +133,7 @@ class RadiusClassifier(CertifiedClassifier):
         random_state: Any = None,
     ) -> None:
         self.pieces = pieces
+        self.prototypes = prototypes
         self.features = features
         self.margin = margin
         self.robustness = robustness
@@ -164,8 +170,10 @@ class RadiusClassifier(CertifiedClassifier):
         data = self._checked(X, y, sample_weight)
         axes = principal_axes(data.x, data.codes, data.rng)
         sizes: FloatArray = np.bincount(data.codes, weights=data.weights.repeats).astype(float)
+        # double precision only where nothing is random, and weights must count as repeated points
+        precision = data.x.dtype if len(data.x) <= batch else np.float32
         task = PieceTask(
-            data.x @ axes.T.astype(data.x.dtype),
+            (data.x @ axes.T.astype(data.x.dtype)).astype(precision),
             data.codes,
             data.weights,
             _groups(data, subclass, X),
@@ -188,18 +196,28 @@ class RadiusClassifier(CertifiedClassifier):
     def _shapes(self, sizes: FloatArray, dim: int) -> list[Shape]:
         """Return the shapes to compare, the larger ones last, for classes of these sizes."""
         is_small = sizes.sum() <= _FEW_POINTS
-        most = min(_PIECES_OF_FEW if is_small else _PIECES, max(2, _ALL_PIECES // len(sizes)))
-        auto = int(np.clip(sizes.min() // _POINTS_OF_A_PIECE, 1, most))
-        pieces = [p for p in _FEWER_PIECES if p < auto and is_small] + [auto]
+        pieces = _number(sizes, _PIECES, _ALL_PIECES, _POINTS_OF_A_PIECE)
+        many = _number(sizes, _PROTOTYPES, _ALL_PROTOTYPES, _POINTS_OF_A_PROTOTYPE)
+        numbers = {
+            False: [p for p in _FEWER_PIECES if p < pieces and is_small] + [pieces],
+            True: sorted({max(1, many // 3), max(1, 2 * many // 3), many}),
+        }
         if not _is_auto("pieces", self.pieces):
-            pieces = [checks.count("pieces", self.pieces)]
+            numbers = {kind: [checks.count("pieces", self.pieces)] for kind in numbers}
+        features = [0, min(_FEATURES, 8 * dim)] if is_small else [min(_FEATURES, 8 * dim)]
         if not _is_auto("features", self.features):
-            return [Shape(p, _even(self.features)) for p in pieces]
-        features = min(_FEATURES, 8 * dim)
-        if not is_small:
-            return [Shape(pieces[-1], features)]
-        ends = [pieces[0], pieces[-1]] if len(pieces) > 1 else pieces
-        return [*(Shape(p, 0) for p in pieces), *(Shape(p, features) for p in ends)]
+            features = [_even(self.features)]
+        kinds = [False, True] if is_small and 0 in features else [False]
+        if not _is_auto("prototypes", self.prototypes):
+            kinds = [checks.flag("prototypes", self.prototypes)]
+        shapes = []
+        for number in features:
+            # with features, which take longer, only the ends and one kind
+            is_long = number > 0 and len(features) > 1
+            for kind in kinds[:1] if is_long else kinds:
+                ends = [numbers[kind][0], numbers[kind][-1]] if is_long else numbers[kind]
+                shapes += [Shape(count, number, kind) for count in dict.fromkeys(ends)]
+        return shapes
 
     def _margins(self, task: PieceTask, pieces: int, rng: np.random.Generator) -> list[float]:
         """Return the margins to compare, for scaled points, the largest first."""
@@ -207,6 +225,11 @@ class RadiusClassifier(CertifiedClassifier):
             unit = prototype_radius(task, pieces, rng)
             return [unit * margin for margin in MARGINS]
         return [checks.scale("margin", self.margin) * _unit(self.scaling_)]
+
+
+def _number(sizes: FloatArray, most: int, most_of_all: int, points: int) -> int:
+    """Return how many pieces classes of these sizes may have each, given the points for each."""
+    return int(np.clip(sizes.min() // points, 1, min(most, max(2, most_of_all // len(sizes)))))
 
 
 def _schedule(steps: int, batch: int, points: float) -> Schedule:

@@ -28,6 +28,8 @@ _MANY_POINTS = 8000
 # radius that is _ERRORS standard errors smaller, and be so many standard errors less
 # accurate.
 _SHORTER, _COMPARED, _ERRORS, _LEAST_PATIENCE = 2, 2, 1.0, 0.5
+# Shapes with a smaller share of the largest radius after the shorter schedule are not trained on.
+_NEARLY = 0.9
 # A path ends when so many margins have not raised the accuracy by this share of a standard error.
 _PATIENCE, _RISE = 3, 0.25
 
@@ -88,7 +90,10 @@ class PieceTask:
             x, classes, groups, shape, weights=weights, starts=self.starts, rng=rng
         )
         examples = Examples(x, classes, weights.astype(x.dtype), allowed)
-        for trained in margin_path(head, examples, margins, self.schedule, rng=rng):
+        path = margin_path(
+            head, examples, margins, self.schedule, prototypes=shape.prototypes, rng=rng
+        )
+        for trained in path:
             yield with_unit_distances(trained)
 
 
@@ -140,19 +145,33 @@ def finalists(
     splits: Sequence[Split],
     rng: np.random.Generator,
 ) -> list[Shape]:
-    """Return the shape that short training would choose, and the most accurate one if larger.
+    """Return the shapes that short training would choose, and the most accurate one.
 
-    Short training is for every second margin. Shapes with features gain more from a longer one,
-    which is why the most accurate shape gets another chance.
+    Short training is for every second margin. Kinds are with and without features, and prototypes;
+    they gain differently from a longer training, which therefore decides between those kinds whose
+    choice is nearly as robust as that of all shapes.
     """
     if len(shapes) == 1:
         return list(shapes)
     short = replace(task, schedule=task.schedule.shorter(_SHORTER))
     parts = splits[:_COMPARED]
     paths = [measure_path(short, shape, margins[::2], parts, rng) for shape in shapes]
-    chosen = smallest_of_the_best(paths)
-    accurate = int(np.argmax([path.frontier.best_accuracy for path in paths]))
-    return [shapes[i] for i in sorted({chosen, max(chosen, accurate)})]
+    chosen = {int(np.argmax([path.frontier.best_accuracy for path in paths]))}
+    medians = [median for median, _ in robust_places(paths)]
+    kinds = [(shape.features > 0, shape.prototypes) for shape in shapes]
+    for kind in dict.fromkeys(kinds):
+        same = [number for number, other in enumerate(kinds) if other == kind]
+        best = same[smallest_of_the_best([paths[number] for number in same])]
+        if medians[best] >= _NEARLY * max(medians):
+            chosen.add(best)
+    return [shapes[number] for number in sorted(chosen)]
+
+
+def robust_places(paths: Sequence[MeasuredPath]) -> list[tuple[float, FloatArray]]:
+    """Return the largest median radius of each path where it is accurate enough, and the radii."""
+    patience = max(paths[0].frontier.robustness, _LEAST_PATIENCE)
+    lowest = max(path.frontier.lowest_accuracy(patience) for path in paths)
+    return [path.most_robust(lowest) for path in paths]
 
 
 def smallest_of_the_best(paths: Sequence[MeasuredPath]) -> int:
@@ -163,9 +182,7 @@ def smallest_of_the_best(paths: Sequence[MeasuredPath]) -> int:
     point. Where points are too few to hold any out, accuracy alone counts, since the largest shape
     is the most robust on its own training points.
     """
-    patience = max(paths[0].frontier.robustness, _LEAST_PATIENCE)
-    lowest = max(path.frontier.lowest_accuracy(patience) for path in paths)
-    candidates = [path.most_robust(lowest) for path in paths]
+    candidates = robust_places(paths)
     best, best_radii = max(candidates, key=lambda candidate: candidate[0])
     for number, (median, radii) in enumerate(candidates):
         error = paths[0].weights.standard_error(best_radii - radii)

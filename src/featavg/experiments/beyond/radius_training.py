@@ -141,7 +141,12 @@ def _classes(sample: Sample) -> IntArray:
 
 
 def _median_radius(head: PieceHead, fresh: Sample) -> float:
-    """Return the exact median radius; points that are wrong have the radius 0."""
+    """Return the median radius, 0 for points that are wrong.
+
+    It is exact, or with learned features, where that may take minutes, the certified lower bound.
+    """
+    if head.features is not None:
+        return float(np.median(head.lower_radii(fresh.x, _classes(fresh))))
     return float(np.median(head.radii(fresh.x, _classes(fresh)).upper))
 
 
