@@ -54,6 +54,16 @@ def test_every_role_and_dash_has_a_look():
     assert set(dot_panels._LOOKS) == set(MARKERS)
 
 
+def test_panels_of_the_same_quantity_have_one_scale():
+    low, high = (Line.over_seeds("", [0, 1], [[0.0, top]], "fine") for top in (0.3, 1.0))
+    other = replace(panel(low), y="difference")
+    view = curves(panel(low), panel(high), other, panel(high, y_scale="log"))
+    first, second, third, fourth = (axes.get_ylim() for axes in draw.figure([view]).axes)
+    assert first == second
+    assert third[1] < 0.4 < first[1]
+    assert fourth != first
+
+
 def test_a_line_has_the_colour_of_its_role_and_a_band_of_its_deviation():
     line = Line.over_seeds("exact", [0, 1, 2], [[1.0, 0.8, 0.0], [1.0, 0.6, 0.2]], "fine", "dashed")
     (axes,) = draw.figure([curves(panel(line))]).axes

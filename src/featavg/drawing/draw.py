@@ -191,7 +191,7 @@ def curves(axes: Axes, view: Curves, panel: Panel) -> None:
     axes.set(xlabel=with_subscripts(view.x), xscale=view.x_scale, yscale=panel.y_scale)
     if panel.y != panel.title:
         axes.set_ylabel(with_subscripts(panel.y))
-    axes.set(xlim=_reach(view), ylim=_range(panel))
+    axes.set(xlim=_reach(view), ylim=_range(view, panel))
     for line in panel.lines:
         _line(axes, line)
     for mark in panel.marks:
@@ -220,17 +220,26 @@ def _reach(view: Curves) -> tuple[float, float]:
     return ends(np.concatenate([numbers(x) for x in ours]), view.x_scale)
 
 
-def _range(panel: Panel) -> tuple[float, float]:
-    """Return the ends of the y axis: with 0 where that costs little, and some space."""
-    values = [numbers(line.mean) for line in panel.lines]
-    values += [numbers(end) for line in panel.lines for end in (line.low, line.high) if end]
-    across = [mark.at for mark in panel.marks if mark.axis == "y"]
+def _range(view: Curves, panel: Panel) -> tuple[float, float]:
+    """Return the ends of the y axis: with 0 where that costs little, and some space.
+
+    Panels with the same y have one scale, so that they can be compared.
+    """
+    same = [p for p in view.panels if p is panel or (p.y and _axis(p) == _axis(panel))]
+    lines = [line for p in same for line in p.lines]
+    values = [numbers(line.mean) for line in lines]
+    values += [numbers(end) for line in lines for end in (line.low, line.high) if end]
+    across = [mark.at for p in same for mark in p.marks if mark.axis == "y"]
     low, high = ends(np.concatenate([*values, across]), panel.y_scale)
     if panel.y_scale == "log":
         return low / 1.3, high * 1.3
     low = 0.0 if 0 < low < 0.9 * high else low
     space = 0.05 * ((high - low) or abs(high) or 1.0)
     return low - (space if low else 0.4 * space), high + space
+
+
+def _axis(panel: Panel) -> tuple[str, str]:
+    return panel.y, panel.y_scale
 
 
 def _size(view: View, columns: int) -> tuple[float, float]:

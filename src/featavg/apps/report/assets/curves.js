@@ -102,14 +102,16 @@ function frameOf(svg, view, panel, stops) {
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const bottom = height - MARGIN.bottom;
   const xs = axis(view.x_scale, stops[0], stops.at(-1), MARGIN.left, width - MARGIN.right);
-  const [low, high] = rangeOf(panel);
+  const [low, high] = rangeOf(view, panel);
   const ys = axis(panel.y_scale, low, high, bottom, MARGIN.top);
   return { width, height, bottom, xs, ys, x: xs.to, y: ys.to, fromX: xs.from };
 }
 
-function rangeOf(panel) {
+// The ends of the y axis. Panels with the same y have one scale, so that they can be compared.
+function rangeOf(view, panel) {
   const log = panel.y_scale === "log";
-  const values = panel.lines.flatMap((line) => [...line.mean, ...(line.low ?? []), ...(line.high ?? [])]).concat(panel.marks.filter((m) => m.axis === "y").map((m) => m.at));
+  const same = view.panels.filter((p) => p === panel || (p.y && p.y === panel.y && p.y_scale === panel.y_scale));
+  const values = same.flatMap((p) => p.lines.flatMap((line) => [...line.mean, ...(line.low ?? []), ...(line.high ?? [])]).concat(p.marks.filter((m) => m.axis === "y").map((m) => m.at)));
   const usable = values.filter((value) => value !== null && (!log || value > 0));
   let low = Math.min(...usable);
   let high = Math.max(...usable);
