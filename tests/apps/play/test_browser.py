@@ -240,9 +240,11 @@ def test_a_playground_that_is_gone_is_told_and_what_was_set_is_kept(browser):
         page.get_by_text("fine", exact=True).click()
         expect(page.locator("#message")).to_have_text(gone)
         expect(page.locator("input[value=both]")).to_be_checked()
-        page.click("#train")
+        with page.expect_event("requestfailed"):
+            page.click("#train")
+        expect(page.locator("body")).to_have_attribute("data-state", "idle")
         expect(page.locator("#message")).to_have_text(gone)
-        assert page.evaluate("document.body.dataset.state") == "idle"
+        expect(page.locator("#message")).to_be_visible()
         page.close()
 
 
