@@ -164,10 +164,36 @@ def pgd_batch(
 ) -> PgdAttack:
     """Run `pgd_l2` on one batch, with random starts drawn from `seed`."""
     best = Best.of(batch)
+    last, last_own = improve_by_pgd(batch, best, objective, radii, steps, restarts, full, seed)
+    return PgdAttack(
+        **best.arrays(),
+        objective=objective,
+        radii=radii,
+        last=last.cpu().numpy() if full else None,
+        last_own=last_own.cpu().numpy() if full else None,
+    )
+
+
+def improve_by_pgd(
+    batch: Target,
+    best: Best,
+    objective: str,
+    radii: FloatArray,
+    steps: int,
+    restarts: int,
+    full: bool,
+    seed: tuple[int, ...],
+    most_aims: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Run PGD at each radius on the images for which nothing that near is known yet.
+
+    What is found goes into `best`. Returns where the last iterates are wrong, see `PgdAttack`,
+    which is only meant with `full`. With targets, `most_aims` limits the number of target classes.
+    """
     shape = (len(batch), len(radii))
     last = torch.zeros(shape, dtype=torch.bool, device=batch.x.device)
     last_own = last.clone()
-    aims = range(batch.most_aims) if objective == TARGETED else ()
+    aims = range(batch.most_aims)[:most_aims] if objective == TARGETED else ()
     runs = ([batch.aimed_at(rank) for rank in aims] or [batch]) * restarts
     for column, radius in enumerate(radii.tolist()):
         for run, aimed in enumerate(runs):
@@ -183,13 +209,7 @@ def pgd_batch(
             if whole:
                 last[:, column] = wrong(logits, batch.labels, batch.positive)
                 last_own[:, column] = logits.argmax(1) != batch.labels
-    return PgdAttack(
-        **best.arrays(),
-        objective=objective,
-        radii=radii,
-        last=last.cpu().numpy() if full else None,
-        last_own=last_own.cpu().numpy() if full else None,
-    )
+    return last, last_own
 
 
 def _descend(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -20,10 +18,9 @@ from featavg.array_files import Arrays, Expected
 from featavg.array_store import ArrayStore
 from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
-from featavg.files import clear_leftovers, write_atomically
 from featavg.progress import ProgressReporter
 from featavg.robustness.curve import RobustCurve
-from featavg.vision import checkpoint
+from featavg.vision.attack_store import attack_store
 from featavg.vision.attacks import checked_radii, pgd_batch
 from featavg.vision.evaluation import evaluating
 from featavg.vision.minimal import minimal_norms
@@ -167,7 +164,9 @@ def robust_curves(
         seed=checks.count("seed", seed, minimum=0),
         batch=checks.count("batch", batch),
     )
-    store = ArrayStore(None) if folder is None else _store(Path(folder), target, settings)
+    store = ArrayStore(None)
+    if folder is not None:
+        store = attack_store(Path(folder), target, _FORMAT, asdict(settings))
     batches = math.ceil(len(target) / settings.batch)
     parts = []
     stages = len(settings.objectives) + 1
@@ -269,25 +268,3 @@ def _joined(parts: Sequence[Arrays], settings: _Settings) -> ImageCurves:
         last=whole[f"{plain} last"],
         last_own=whole[f"{plain} last_own"],
     )
-
-
-def _store(folder: Path, target: Target, settings: _Settings) -> ArrayStore:
-    """Return the store of these results, named by a hash of everything they depend on."""
-    about = {
-        "format": _FORMAT,
-        "torch": str(torch.__version__),
-        "device": target.batch(0, 1).x.device.type,
-        "model": checkpoint.model_fingerprint(target.model),
-        "data": checkpoint.fingerprint(target.x, target.labels),
-        "settings": asdict(settings),
-    }
-    text = json.dumps(about, indent=2, sort_keys=True) + "\n"
-    path = folder / hashlib.sha256(text.encode()).hexdigest()[:16]
-    try:  # before any work is done
-        clear_leftovers(path)
-        write_atomically(path / "about.json", text.encode())
-    except OSError as error:
-        raise InputError(
-            f"folder must be one that can be written to; got {folder} ({error.strerror})."
-        ) from None
-    return ArrayStore(path)

@@ -39,15 +39,15 @@ def minimal_norms(
     for own, start in zip(runs, starts, strict=False):
         own.offer(batch, start)
     for own, stride in zip(runs[len(starts) :], strides, strict=True):
-        _descend_norm(batch, own, objective, steps, stride)
+        descend_norm(batch, own, objective, steps, stride)
     for own in runs:
-        _shrink(batch, own)
-        _follow_boundary(batch, own, objective, max(steps // 2, 1))
+        shrink(batch, own)
+        follow_boundary(batch, own, objective, max(steps // 2, 1))
         best.merge(own)
     return best
 
 
-def _descend_norm(batch: Target, best: Best, objective: str, steps: int, stride: float) -> None:
+def descend_norm(batch: Target, best: Best, objective: str, steps: int, stride: float) -> None:
     """Run DDN: the norm shrinks where the decision is wrong and grows where it is right.
 
     Lengths are in units of `stride` times each image's first-order distance to the decision
@@ -74,7 +74,7 @@ def _descend_norm(batch: Target, best: Best, objective: str, steps: int, stride:
         found.offer(own, images)
 
 
-def _shrink(batch: Target, best: Best, lowest: float = 0.0, bisections: int = 12) -> None:
+def shrink(batch: Target, best: Best, lowest: float = 0.0, bisections: int = 12) -> None:
     """Bisect on the straight line from each image to the best one, which stays in the box.
 
     Only perturbations of at least `lowest` times the best one are tried.
@@ -93,7 +93,7 @@ def _shrink(batch: Target, best: Best, lowest: float = 0.0, bisections: int = 12
             low = torch.where(wrong, low, middle)
 
 
-def _follow_boundary(batch: Target, best: Best, objective: str, steps: int) -> None:
+def follow_boundary(batch: Target, best: Best, objective: str, steps: int) -> None:
     r"""Walk along the decision boundary towards the image.
 
     Let u be the best perturbation so far and n the unit vector of steepest descent of the objective
@@ -114,9 +114,9 @@ def _follow_boundary(batch: Target, best: Best, objective: str, steps: int) -> N
             before = found.norms
             found.offer(own, own.moved((1 + overshoot) * (u + step)))
             better = found.norms < before
-            _shrink(own, found, 1 - 4 * overshoot, 2)
+            shrink(own, found, 1 - 4 * overshoot, 2)
             damping = torch.where(better, 1.5 * damping, damping / 2).clamp(_LEAST_DAMPING, 1)
-        _shrink(own, found, 0.98, 8)
+        shrink(own, found, 0.98, 8)
 
 
 def _first_order_distance(batch: Target) -> Tensor:

@@ -36,9 +36,9 @@ class Attack:
 
     images: int
     radii: tuple[float, ...]
+    minimal_steps: int
     pgd_steps: int
     restarts: int
-    minimal_steps: int
 
 
 @dataclass(frozen=True)
@@ -107,31 +107,29 @@ class Trial:
     def _judge(self, trained: Trained, supply: Supply, attack: Attack) -> dict[str, Any]:
         """Return accuracies, losses, and the norms that the worst of all attacks needs."""
         from featavg.datasets.cache import cache_folder
-        from featavg.vision.curves import robust_curves
+        from featavg.vision.worst import worst_norms
 
         positive = (0,) if supply.kind == "score" else self.positive
         labels = self._own_classes(self.data.test_labels, supply)
         readouts = _signed_readouts(trained.model, self.data.test_images, labels, positive)
         on_training = _signed_readouts(trained.model, *self._training_images(supply), positive)
         attacked = slice(0, attack.images)
-        curves = robust_curves(
+        norms = worst_norms(
             trained.model,
             self.data.test_images[attacked],
             labels[attacked],
             radii=list(attack.radii),
             positive=positive,
-            objectives=("readout",) if supply.classes == 2 else ("readout", "targeted"),
+            steps=attack.minimal_steps,
             pgd_steps=attack.pgd_steps,
             restarts=attack.restarts,
-            steps=attack.minimal_steps,
             seed=self.seed,
             folder=cache_folder("attacks"),
             progress=wanted(),
         )
-        norms = curves.norms["worst"]
         return {
             "clean": float((readouts > 0).mean()),
-            "robust": (norms[:, None] > curves.radii).mean(axis=0),
+            "robust": (norms[:, None] > np.array(attack.radii)).mean(axis=0),
             "median_norm": float(np.median(norms)),
             "norms": norms,
             "loss": trained.losses[-1],

@@ -38,9 +38,9 @@ class Parameters(CheckedParameters):
     )
     train_images: int | None = parameter(None, "train on at most this many images")
     attack_images: int = parameter(300, "how many test images are attacked")
-    pgd_steps: int = parameter(20, "steps of PGD")
+    minimal_steps: int = parameter(30, "steps of DDN; half as many along the boundary")
+    pgd_steps: int = parameter(15, "steps of PGD")
     restarts: int = parameter(1, "runs of PGD from new starts")
-    minimal_steps: int = parameter(50, "steps of the minimal-norm attack")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,7 +60,7 @@ class Parameters(CheckedParameters):
     @property
     def attack(self) -> Attack:
         """The attack."""
-        return Attack(self.attack_images, _RADII, self.pgd_steps, self.restarts, self.minimal_steps)
+        return Attack(self.attack_images, _RADII, self.minimal_steps, self.pgd_steps, self.restarts)
 
 
 def _chosen(name: str, text: str, options: dict[str, Any]) -> list[str]:

@@ -59,12 +59,13 @@ class Parameters(CheckedParameters):
     until_loss: float = parameter(
         0.0, "train at a constant rate until this loss; 0 for the recipe's own epochs", least=0
     )
+    epochs: int = parameter(2, "passes over the images; 0 for the recipe's own", least=0)
     train_images: int | None = parameter(None, "train on the first ones only")
-    attack_images: int = parameter(1000, "how many test images are attacked")
+    attack_images: int = parameter(500, "how many test images are attacked")
     radius_step: float = parameter(0.5, "robust accuracy is judged at 1, 2 and 3 times this")
-    pgd_steps: int = parameter(40, "steps of PGD")
-    restarts: int = parameter(2, "runs of PGD from new starts")
-    minimal_steps: int = parameter(100, "steps of the minimal-norm attack")
+    minimal_steps: int = parameter(30, "steps of DDN; half as many along the boundary")
+    pgd_steps: int = parameter(15, "steps of PGD")
+    restarts: int = parameter(1, "runs of PGD from new starts")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,12 +101,14 @@ class Parameters(CheckedParameters):
     def attack(self) -> Attack:
         """The attack."""
         return Attack(
-            self.attack_images, self.radii, self.pgd_steps, self.restarts, self.minimal_steps
+            self.attack_images, self.radii, self.minimal_steps, self.pgd_steps, self.restarts
         )
 
     def setup(self, supply: Supply) -> Setup:
         """Return the network and the training of a row."""
         setup = replace(self.setups[self.recipe], images=self.train_images)
+        if self.epochs:
+            setup = setup.trained(epochs=self.epochs)
         if self.until_loss:
             limit = {"until_loss": self.until_loss, "epochs": _MOST_EPOCHS}
             setup = setup.trained(schedule="constant", **limit)
@@ -298,8 +301,7 @@ def _experiment(name: str, usual: Parameters, seeds: int = 5) -> Experiment:
         adversarial_radius=0.0,
         train_images=2000,
         attack_images=50,
-        pgd_steps=20,
-        minimal_steps=50,
+        epochs=0,
     )
     return Experiment.of_module(
         __name__,
@@ -319,6 +321,8 @@ EXPERIMENTS = (
     _experiment("fine-labels-mnist", Mnist()),
     _experiment("fine-labels-fashion", Fashion()),
     _experiment(
-        "fine-labels-cifar10", Cifar10(recipe="sgd", radius_step=0.25, adversarial_radius=0.5), 2
+        "fine-labels-cifar10",
+        Cifar10(recipe="sgd", epochs=0, radius_step=0.25, adversarial_radius=0.5),
+        2,
     ),
 )
