@@ -16,60 +16,19 @@ from featavg.vision.attacks import pgd_l2
 from featavg.vision.curves import robust_curves
 from featavg.vision.evaluation import evaluating, outputs
 from featavg.vision.minimal import minimal_norms
-from featavg.vision.models import SmallCNN
 from featavg.vision.objectives import OBJECTIVES, TARGETED, wrong
 from featavg.vision.projection import nearest_in_half_space
-from featavg.vision.recipes import Recipe
 from featavg.vision.target import Target
-from featavg.vision.training import train
+from support.blob_images import linear
 
 RADII = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.7])
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def blobs(images: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ten smooth patterns on 10×10 pixels, of low contrast, with noise and many black pixels."""
-    coarse = np.random.default_rng(3).standard_normal((10, 1, 5, 5))
-    patterns = coarse.repeat(2, axis=2).repeat(2, axis=3)
-    rng = np.random.default_rng(seed)
-    labels = np.arange(images) % 10
-    noisy = 0.25 + 0.15 * patterns[labels] + 0.15 * rng.standard_normal((images, 1, 10, 10))
-    return (255 * noisy.clip(0, 1)).astype(np.uint8), labels
-
-
-def trained_on(labels: np.ndarray, images: np.ndarray, classes: int) -> nn.Module:
-    net = SmallCNN(1, classes, size=10, width=4, rng=np.random.default_rng(0))
-    recipe = Recipe(epochs=6, batch=50, learning_rate=0.05, schedule="one-cycle")
-    return train(net, images, labels, recipe, seed=0, accelerator="cpu").model
-
-
-@pytest.fixture(scope="module")
-def fine() -> nn.Module:
-    images, labels = blobs(1500, 1)
-    return trained_on(labels, images, 10)
-
-
-@pytest.fixture(scope="module")
-def coarse() -> nn.Module:
-    images, labels = blobs(1500, 1)
-    return trained_on(labels // 5, images, 2)
-
-
-@pytest.fixture(scope="module")
-def held_out() -> tuple[np.ndarray, np.ndarray]:
-    return blobs(100, 2)
-
-
 @pytest.fixture(scope="module")
 def fine_curves(fine, held_out):
     return robust_curves(fine, *held_out, radii=RADII, pgd_steps=15, steps=50)
-
-
-def linear(weights: torch.Tensor, bias: torch.Tensor) -> nn.Module:
-    net = nn.Sequential(nn.Flatten(), nn.Linear(weights.shape[1], len(weights)))
-    net[1].weight.data, net[1].bias.data = weights, bias
-    return net
 
 
 def minimal_l2(net, images, labels, objective="readout", positive=None, steps=100, starts=()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -81,7 +82,8 @@ def worst_norms(
     aims : int
         How many classes of the other side PGD is aimed at.
     folder : path, optional
-        Results of each batch are saved there, as with `robust_curves`.
+        The norms of each batch are saved there, as with `robust_curves`; with more images, those of
+        the first batches are not computed again.
 
     Examples
     --------
@@ -103,20 +105,17 @@ def worst_norms(
         seed=checks.count("seed", seed, minimum=0),
         batch=checks.count("batch", batch),
     )
-    store = ArrayStore(None)
-    if folder is not None:
-        store = attack_store(Path(folder), target, _FORMAT, asdict(settings))
     parts = []
     with evaluating(model):
         for index in counted(math.ceil(len(target) / batch), "attack", enabled=progress):
             part = target.batch(index, batch)
+            # a folder for each batch, so that more images do not repeat the first ones
+            store = ArrayStore(None)
+            if folder is not None:
+                store = attack_store(Path(folder), part, _FORMAT, asdict(settings))
             expected = {"norms": Expected("f", (len(part),))}
-            arrays = store.get(
-                f"batch-{index:05d}",
-                expected,
-                lambda: _attack(part, settings, index),  # noqa: B023
-            )
-            parts.append(arrays["norms"])
+            compute = partial(_attack, part, settings, index)
+            parts.append(store.get(f"batch-{index:05d}", expected, compute)["norms"])
     return np.concatenate(parts)
 
 

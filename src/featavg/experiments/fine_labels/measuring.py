@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 # streams of random numbers of a seed, besides that of the training itself
 _START, _LABELS, _CLUSTERS = 1, 2, 3
+_LOSS_IMAGES = 10_000
 _EARLY = Supply("early", "", "", 0.0)
 
 
@@ -138,7 +139,8 @@ class Trial:
         }
 
     def _training_images(self, supply: Supply) -> tuple[Any, IntArray]:
-        images, labels = self._images
+        """Return the first training images, from which the loss of the side is estimated."""
+        images, labels = (some[:_LOSS_IMAGES] for some in self._images)
         return images, self._own_classes(labels, supply)
 
     def _own_classes(self, labels: IntArray, supply: Supply) -> IntArray:
