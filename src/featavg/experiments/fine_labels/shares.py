@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from featavg.arrays import FloatArray
-from featavg.drawing.views import Curves, DotPanel, Dots, DotSeries, Line, Mark, Panel, View
+from featavg.drawing.views import Curves, DotPanel, Dots, DotSeries, Line, Panel, View
 from featavg.errors import InputError, optional_imports
 from featavg.experiments.fine_labels.intervals import mean_interval, ratio_interval
 from featavg.experiments.fine_labels.measuring import Attack, Trial
@@ -32,6 +32,7 @@ from featavg.progress import counted, wanted
 _RADII = 3
 _MIDDLE = 1  # the place of the radius that gains are judged at
 _MARKERS = ("ring", "dot", "square")
+_WITHOUT = (("coarse", "dashed"), ("quiet", "dotted"))  # the looks of networks without fine labels
 _MOST_EPOCHS = 100  # of a training up to a loss
 
 
@@ -274,18 +275,21 @@ def views(parameters: Parameters, results: Results) -> list[View]:
 
 
 def _over_shares(parameters: Parameters, results: Results) -> Curves:
-    """Return robust accuracy over the share of fine labels; without any it is a mark."""
-    shares = [row for row in parameters.supplies if row.family == SHARES and row.share]
-    without = [row for row in parameters.supplies if row.family == SHARES and not row.share]
+    """Return robust accuracy over the share of fine labels; without any it is a level line."""
+    rows = [row for row in parameters.supplies if row.family == SHARES]
+    shares = [row for row in rows if row.share]
+    without = [row for row in rows if not row.share]
+    x = [row.share for row in shares]
     panels = []
     for i, radius in enumerate(parameters.radii):
-        values = np.stack([results[f"{row.key}_robust"][:, i] for row in shares], axis=1)
-        x = [row.share for row in shares]
-        marks = [
-            Mark(row.name, float(results[f"{row.key}_robust"][:, i].mean()), "y") for row in without
+        robust = {row.key: results[f"{row.key}_robust"][:, i] for row in rows}
+        values = np.stack([robust[row.key] for row in shares], axis=1)
+        lines = [Line.over_seeds("fine labels", x, values, "fine")]
+        lines += [
+            Line.over_seeds(row.name, x, np.repeat(robust[row.key][:, None], len(x), 1), *look)
+            for row, look in zip(without, _WITHOUT, strict=False)
         ]
-        line = Line.over_seeds("fine labels", x, values, "fine")
-        panels.append(Panel(f"Radius {radius:g}", "robust accuracy", [line], marks))
+        panels.append(Panel(f"Radius {radius:g}", "robust accuracy", lines))
     return Curves(
         "Robust accuracy over the share of fine labels",
         "images with fine labels in %",
