@@ -96,7 +96,8 @@ def test_an_interrupted_attack_goes_on_and_ends_with_the_same_numbers(after, run
 
 
 def test_fine_labels_from_files_to_conclusion(run):
-    code, summary, rows = run("fine-labels-mnist", f"{FINE_LABELS} --seeds 2")
+    options = f"{FINE_LABELS} --seeds 2 --adversarial-radius 1.5"
+    code, summary, rows = run("fine-labels-mnist", options)
     assert code in (0, 1)
     assert [row["supply"] for row in rows if row["seed"] == "0"] == [
         "the side, one score",
@@ -119,7 +120,7 @@ def test_fine_labels_from_files_to_conclusion(run):
 
 
 def test_fine_labels_stop_at_a_loss_and_run_on_colours(run):
-    options = f"{FINE_LABELS} --seeds 1 --recipe adam --until-loss 0.5 --adversarial-radius 0"
+    options = f"{FINE_LABELS} --seeds 1 --recipe adam --until-loss 0.5"
     _, summary, rows = run("fine-labels-cifar10", options)
     assert summary["parameters"]["until_loss"] == 0.5
     assert {row["family"] for row in rows} == {"fine labels", "controls"}
@@ -132,7 +133,7 @@ def test_interrupted_fine_labels_go_on_and_end_with_the_same_bytes(
     name, after, run, monkeypatch, tmp_path
 ):
     """Stopped between two trainings, in the middle of one, and between two attacks."""
-    options = f"{FINE_LABELS} --seeds 1 --adversarial-radius 0 --split random"
+    options = f"{FINE_LABELS} --seeds 1 --split random"
     run("fine-labels-mnist", options, "whole")
     place, function = {
         "training": (training._Run, "one_epoch"),
