@@ -48,8 +48,9 @@ def test_it_is_there_at_once_and_is_scrubbed_and_dragged(open_page, lesson):
     page.locator("#scrub").focus()
     page.keyboard.press("Home")
     expect(page.locator("#time")).to_contain_text("t = 0 of 15")
-    assert page.inner_text("#robust-facts") != late  # radii are recorded for all times
-    assert "25 fresh points" in page.inner_text("#robust-facts")
+    facts = page.locator("#robust-facts")
+    expect(facts).not_to_have_text(late)  # radii are recorded for all times
+    expect(facts).to_contain_text("25 fresh points")
 
 
 def test_it_is_played_paused_and_stepped(open_page, lesson):
@@ -69,7 +70,7 @@ def test_it_is_played_paused_and_stepped(open_page, lesson):
     first = page.inner_text("#slice-facts-coarse")
     page.click("#another")
     wait_measured(page)
-    assert page.inner_text("#slice-facts-coarse") != first
+    expect(page.locator("#slice-facts-coarse")).not_to_have_text(first)
 
 
 def test_other_recordings_and_the_tour_are_clicked_through(open_page, lesson):
