@@ -35,6 +35,9 @@ from featavg.lab.tables import tidy_rows
 from featavg.theory import claim
 
 
+TENS = [rf"$\mathdefault{{10^{{{power}}}}}$" for power in (1, 2, 3)]
+
+
 def curves(*panels: Panel, **options) -> Curves:
     return Curves("title", "radius", panels, **options)
 
@@ -52,6 +55,16 @@ def test_every_role_and_dash_has_a_look():
     assert set(ROLES) == set(ROLE_NAMES)
     assert set(LINE_STYLES) == set(DASHES)
     assert set(dot_panels._LOOKS) == set(MARKERS)
+
+
+@pytest.mark.parametrize(("last", "written"), [(10, ["2", "5", "10"]), (2000, TENS)])
+def test_short_logarithmic_axes_have_numbers_that_can_be_read(last, written):
+    line = Line.over_seeds("", [2, last], [[0.0, 1.0]], "fine")
+    drawn = draw.figure([curves(panel(line), x_scale="log")])
+    axis = drawn.axes[0].xaxis
+    low, high = drawn.axes[0].get_xlim()
+    places = [float(x) for x in axis.get_majorticklocs() if low <= x <= high]
+    assert axis.get_major_formatter().format_ticks(places) == written
 
 
 def test_panels_of_the_same_quantity_have_one_scale():

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
+from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from featavg.drawing import claims, dots
@@ -46,6 +47,7 @@ from featavg.drawing.views import (
 
 _WRITTEN = 12  # rows and columns up to which a matrix has its numbers written in it
 _NAMED = 24  # rows and columns up to which each has its name
+_POWERS_OF_TEN = 100  # ratio of the ends of an axis from which its ticks are powers of ten
 
 
 def figure(views: Sequence[View]) -> Figure:
@@ -192,6 +194,8 @@ def curves(axes: Axes, view: Curves, panel: Panel) -> None:
     if panel.y != panel.title:
         axes.set_ylabel(with_subscripts(panel.y))
     axes.set(xlim=_reach(view), ylim=_range(view, panel))
+    if view.x_scale == "log":
+        _plain_ticks(axes)
     for line in panel.lines:
         _line(axes, line)
     for mark in panel.marks:
@@ -212,6 +216,15 @@ def _line(axes: Axes, line: Line) -> None:
         axes.plot(x, mean, **drawn)
     if line.band is not None:
         axes.fill_between(x, *line.band, color=colour, alpha=0.2, linewidth=0)
+
+
+def _plain_ticks(axes: Axes) -> None:
+    """Write 2, 5 and 10 instead of powers of ten where an axis has less than two decades."""
+    low, high = axes.get_xlim()
+    if high < _POWERS_OF_TEN * low:
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _reach(view: Curves) -> tuple[float, float]:
