@@ -34,7 +34,6 @@ from featavg.experiments import EXPERIMENTS, averaging, run
 from featavg.lab.tables import tidy_rows
 from featavg.theory import claim
 
-
 TENS = [rf"$\mathdefault{{10^{{{power}}}}}$" for power in (1, 2, 3)]
 
 
