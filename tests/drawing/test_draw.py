@@ -259,6 +259,21 @@ def test_panels_of_dots_share_names_and_legend_and_have_axes_of_their_own():
     assert left.get_ylim() == middle.get_ylim() == right.get_ylim()
 
 
+def test_panels_of_dots_with_the_same_axis_have_one_scale():
+    near, far = (DotSeries("", [0.0, 1.0, most]) for most in (2.0, 20.0))
+    panels = [
+        DotPanel("near", "radius", [near]),
+        DotPanel("far", "radius", [far]),
+        DotPanel("from 0", "radius", [near], zero=True),
+        DotPanel("another", "norm", [near]),
+    ]
+    first, second, from_zero, another = draw.figure([Dots("t", ROWS, panels)]).axes
+    assert first.get_xlim() == second.get_xlim()
+    assert first.get_xlim()[1] > 20
+    assert from_zero.get_xlim()[1] < 3
+    assert another.get_xlim()[1] < 3
+
+
 def test_a_view_beside_dots_has_rows_and_a_title_of_its_own():
     shown = Dots("Dots", ROWS, [DotPanel("p", "x", [DotSeries("", [1.0, 2, 3])])] * 3)
     figure = draw.figure([shown, curves(panel(Line("a", [0, 1], [0, 1])), note="Some note.")])

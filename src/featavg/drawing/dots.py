@@ -44,7 +44,7 @@ def dots(axes: Axes, view: Dots, panel: DotPanel, *, named: bool, known: Collect
     places, heights = _places(view)
     has_marks = any(mark.label for one in view.panels for mark in one.marks)
     draw_title(axes, panel.title, pad=20 if has_marks else 6)
-    axes.set(xlabel=with_subscripts(panel.x), xscale=panel.scale, xlim=_reach(panel))
+    axes.set(xlabel=with_subscripts(panel.x), xscale=panel.scale, xlim=_reach(view, panel))
     if panel.scale == "linear":
         axes.locator_params(axis="x", nbins=4)
     axes.set_ylim(max(heights) + 0.7, min(heights) - 0.7)
@@ -104,10 +104,14 @@ def _dots(axes: Axes, series: DotSeries, heights: FloatArray, *, explained: bool
     axes.plot(mean, heights, label=label, **look)
 
 
-def _reach(panel: DotPanel) -> tuple[float, float]:
-    """Return the ends of the axis: dots, deviations and marks, and some space."""
-    values = [np.array([mark.at for mark in panel.marks])]
-    for series in panel.series:
+def _reach(view: Dots, panel: DotPanel) -> tuple[float, float]:
+    """Return the ends of the axis: dots, deviations and marks, and some space.
+
+    Panels with the same axis have one scale, so that they can be compared.
+    """
+    alike = [one for one in view.panels if _axis(one) == _axis(panel)]
+    values = [np.array([mark.at for one in alike for mark in one.marks])]
+    for series in (series for one in alike for series in one.series):
         std = 0.0 if series.std is None else np.nan_to_num(numbers(series.std))
         values += [numbers(series.mean) - std, numbers(series.mean) + std]
     low, high = ends(np.concatenate(values), panel.scale)
@@ -116,3 +120,7 @@ def _reach(panel: DotPanel) -> tuple[float, float]:
     low = min(low, 0.0) if panel.zero else low
     space = 0.06 * ((high - low) or abs(high) or 1.0)
     return low - space, high + space
+
+
+def _axis(panel: DotPanel) -> tuple[str, str, bool]:
+    return panel.x, panel.scale, panel.zero

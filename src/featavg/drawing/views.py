@@ -221,7 +221,8 @@ class DotPanel:
     Attributes
     ----------
     x : str
-        What the axis shows, with its unit: "radius (L2)".
+        What the axis shows, with its unit: "radius (L2)". Panels with the same `x`, `scale` and
+        `zero` have one scale.
     marks : sequence of Mark
         Lines across all rows, at an x.
     scale : {"linear", "log"}

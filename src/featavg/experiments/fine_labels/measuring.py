@@ -56,8 +56,13 @@ class Trial:
     def measure(self, supply: Supply, attack: Attack) -> Measurements:
         """Train on a supply of labels, and attack."""
         labels, numbers = self._labels(supply)
-        trained = self._train(labels)
-        return numbers | self._judge(trained, supply, attack)
+        return {**numbers, **self.measure_labels(labels, supply, attack)}
+
+    def measure_labels(
+        self, labels: SuppliedLabels, supply: Supply, attack: Attack
+    ) -> Measurements:
+        """Train on given labels, for outputs as those of a supply, and attack."""
+        return self._judge(self._train(labels), supply, attack)
 
     def _labels(self, supply: Supply) -> tuple[SuppliedLabels, dict[str, float]]:
         """Return the labels of a supply, and what there is to say of them."""

@@ -33,6 +33,7 @@ _RADII = 3
 _MIDDLE = 1  # the place of the radius that gains are judged at
 _MARKERS = ("ring", "dot", "square")
 _WITHOUT = (("coarse", "dashed"), ("quiet", "dotted"))  # the looks of networks without fine labels
+_ENOUGH_FOR_A_LINE = 3
 _MOST_EPOCHS = 100  # of a training up to a loss
 
 
@@ -173,6 +174,11 @@ def expects(parameters: Parameters) -> list[Expectation]:
     Adversarial training finds robust features without labels: on top of it, all fine labels should
     give at most two points. K-means is only reported: it is as good as its clusters. For few
     images and for CIFAR-10 nothing was expected.
+
+    By parity with five seeds, the accuracy holds in every seed, and on MNIST the share of 1 % too;
+    the others fail, in the mean or in single seeds, because trainings that differ in their seed
+    alone scatter by about five points at radius 1, and because all controls gain something: ten
+    outputs instead of one score do, whatever they are told. The limits stay as they were written.
     """
     rows = [
         at_least("one score: clean accuracy", "score_clean", 0.96),
@@ -242,7 +248,7 @@ def table(parameters: Parameters, results: Results) -> Table:
 
 
 def views(parameters: Parameters, results: Results) -> list[View]:
-    """Return every supply in a row, and robust accuracy over the share of fine labels."""
+    """Return every supply in a row, and, for three shares or more, robust accuracy over them."""
     rows = parameters.supplies
 
     def stacked(name: str) -> FloatArray:
@@ -269,13 +275,15 @@ def views(parameters: Parameters, results: Results) -> list[View]:
         groups=[row.family for row in rows],
         note=note,
     )
-    return [dots, _over_shares(parameters, results)]
+    shares = [row for row in rows if row.family == SHARES and row.share]
+    if len(shares) < _ENOUGH_FOR_A_LINE:
+        return [dots]
+    return [dots, _over_shares(parameters, results, shares)]
 
 
-def _over_shares(parameters: Parameters, results: Results) -> Curves:
+def _over_shares(parameters: Parameters, results: Results, shares: list[Supply]) -> Curves:
     """Return robust accuracy over the share of fine labels; without any it is a level line."""
     rows = [row for row in parameters.supplies if row.family == SHARES]
-    shares = [row for row in rows if row.share]
     without = [row for row in rows if not row.share]
     x = [row.share for row in shares]
     panels = []
