@@ -13,6 +13,7 @@ from featavg.arrays import FloatArray, IntArray
 from featavg.drawing.views import Curves, Line, Mark, Panel, View
 from featavg.errors import optional_imports
 from featavg.experiments.image_splits import SPLIT_HELP, SPLITS
+from featavg.experiments.intervals import mean_interval
 from featavg.lab.expectations import Expectation, at_least, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
@@ -210,34 +211,25 @@ def _paper_gain(parameters: Parameters) -> str:
 
 def conclude(parameters: Parameters, results: Results) -> str:
     """Say how the comparison depends on the attack, and what holds under the worst."""
-    gains = {name: results[f"gain_{name}"].mean() for name in _COMPARISONS}
-    errors = {name: _standard_error(results[f"gains_{name}"]) for name in _COMPARISONS}
-    parts = [
-        f"{100 * gains[name]:+.1f} ± {100 * errors[name]:.1f} by {text}"
-        for name, text in _COMPARISONS.items()
-    ]
+    gains = {name: mean_interval(results[f"gains_{name}"]) for name in _COMPARISONS}
+    parts = [f"{gains[name].percent('+.1f')} by {text}" for name, text in _COMPARISONS.items()]
     plain, worst = gains["plain"], gains["worst"]
-    told = abs(worst) > 2 * errors["worst"]
     lines = [
         f"Robust accuracy of the network trained on 10 classes minus that of the one trained on 2, "
-        f"in points, averaged over radii up to {parameters.grid[-1]:.3g} (± standard error over "
-        f"the images): {'; '.join(parts)}.",
-        f"Under the worst of all attacks the 10-class network is {'more' if worst > 0 else 'less'} "
-        f"robust, by {abs(100 * worst):.1f} points."
-        if told
-        else "Under the worst of all attacks no difference can be told on these images.",
+        f"in points, averaged over radii up to {parameters.grid[-1]:.3g} (with 95 % intervals over "
+        f"trainings and images): {'; '.join(parts)}.",
+        f"Under the worst of all attacks the 10-class network is "
+        f"{'more' if worst.value > 0 else 'less'} robust, by {abs(100 * worst.value):.1f} points."
+        if worst.excludes_zero
+        else "Under the worst of all attacks no difference can be told.",
     ]
-    if told and np.sign(plain) != np.sign(worst):
+    if not plain.excludes_zero:
+        return " ".join(lines)
+    if worst.excludes_zero and np.sign(plain.value) != np.sign(worst.value):
         lines.append("Plain PGD says the opposite: the conclusion depends on the attack.")
-    elif abs(plain) > 2 * max(abs(worst), errors["plain"]):
+    elif abs(plain.value) > 2 * abs(worst.value):
         lines.append("Plain PGD shows a difference more than twice as large.")
     return " ".join(lines)
-
-
-def _standard_error(gains: FloatArray) -> float:
-    """Return the error of the mean over images, the same for all seeds; `gains`: seeds, images."""
-    by_image = gains.mean(axis=0)
-    return float(by_image.std(ddof=1) / np.sqrt(len(by_image))) if len(by_image) > 1 else np.inf
 
 
 def table(parameters: Parameters, results: Results) -> Table:

@@ -9,7 +9,6 @@ import pytest
 
 from featavg import InputError
 from featavg.experiments.fine_labels import shares
-from featavg.experiments.fine_labels.intervals import mean_interval, ratio_interval
 from featavg.experiments.fine_labels.recipes import Parameters as RecipeParameters
 from featavg.experiments.fine_labels.setups import ADAM, FROM_ADAM, SGD, VARIATIONS
 from featavg.experiments.fine_labels.supplies import (
@@ -22,6 +21,7 @@ from featavg.experiments.fine_labels.supplies import (
     within_side,
 )
 from featavg.experiments.image_splits import SPLITS
+from featavg.experiments.intervals import mean_interval, ratio_interval
 
 LABELS = np.arange(2000) % 10
 PARITY = SPLITS["parity"]

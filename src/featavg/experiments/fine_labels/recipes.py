@@ -11,11 +11,11 @@ from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.drawing.views import DotPanel, Dots, DotSeries, Mark, View
 from featavg.errors import optional_imports
-from featavg.experiments.fine_labels.intervals import mean_interval
 from featavg.experiments.fine_labels.measuring import Attack, Trial
 from featavg.experiments.fine_labels.setups import VARIATIONS
 from featavg.experiments.fine_labels.supplies import ALL_FINE, ONE_SCORE
 from featavg.experiments.image_splits import SPLITS
+from featavg.experiments.intervals import mean_interval
 from featavg.lab.expectations import Expectation, at_least, at_most, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter

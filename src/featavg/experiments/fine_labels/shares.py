@@ -10,7 +10,6 @@ import numpy as np
 from featavg.arrays import FloatArray
 from featavg.drawing.views import Curves, DotPanel, Dots, DotSeries, Line, Panel, View
 from featavg.errors import InputError, optional_imports
-from featavg.experiments.fine_labels.intervals import mean_interval, ratio_interval
 from featavg.experiments.fine_labels.measuring import Attack, Trial
 from featavg.experiments.fine_labels.setups import ADAM, CIFAR_SGD, SGD, Setup
 from featavg.experiments.fine_labels.supplies import (
@@ -23,6 +22,7 @@ from featavg.experiments.fine_labels.supplies import (
     supplies,
 )
 from featavg.experiments.image_splits import SPLIT_HELP, SPLITS
+from featavg.experiments.intervals import mean_interval, ratio_interval
 from featavg.lab.expectations import Expectation, at_least, at_most, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
@@ -219,10 +219,9 @@ def conclude(parameters: Parameters, results: Results) -> str:
     base = survived[ONE_SCORE.key]
     some, fine = survived[parameters.control] - base, survived[ALL_FINE.key] - base
     recovered, gain = ratio_interval(some, fine), mean_interval(fine)
-    told = gain.low > 0 or gain.high < 0
     share = (
         f"Fine labels for {parameters.control_share:g} % have {recovered.percent('.0f')} % of that."
-        if told
+        if gain.excludes_zero
         else "So there is no gain of which a part could be told."
     )
     return (

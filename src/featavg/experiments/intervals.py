@@ -20,6 +20,11 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the sign can be told."""
+        return self.low > 0 or self.high < 0
+
     def percent(self, form: str = ".1f") -> str:
         """Return the interval in percent, for a sentence."""
         value, low, high = (format(100 * x, form) for x in (self.value, self.low, self.high))
