@@ -44,6 +44,7 @@ def test_json_keeps_all_characters_where_the_terminal_lacks_them(monkeypatch):
     assert json.loads(written.getvalue()) == value
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
     ("line", "arguments", "code"),
     [
@@ -53,8 +54,10 @@ def test_json_keeps_all_characters_where_the_terminal_lacks_them(monkeypatch):
         ('"$@" >/dev/full', ["list"], 2),
     ],
 )
-def test_closed_and_full_streams_do_not_change_the_meaning_of_exit_codes(line, arguments, code):
-    done = shell(line, *arguments)
+def test_closed_and_full_streams_do_not_change_the_meaning_of_exit_codes(
+    line, arguments, code, unbuffered
+):
+    done = shell(line, *arguments, PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == code
     assert b"Traceback" not in done.stderr
 

@@ -26,10 +26,21 @@ def main() -> int:
     except Exception:  # 1 is the exit code of a violated expectation
         with contextlib.suppress(OSError):
             traceback.print_exc()
-        return _INTERNAL_ERROR
+        code = _INTERNAL_ERROR
     if code == _INTERRUPTED:
         _leave()
+    _drop_what_cannot_be_written()
     return code
+
+
+def _drop_what_cannot_be_written() -> None:
+    """Empty the buffers of output, or else Python ends with 120 where a disk is full."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with contextlib.suppress(OSError, ValueError):  # ValueError: it has no file
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _leave() -> None:
