@@ -1,6 +1,6 @@
 """Compare fine labels that `suggest_labels` asks for with as many for images drawn at random.
 
-    python benchmarks/suggested_labels.py --out /tmp/suggested.json
+    python benchmarks/suggested_labels.py --out suggested.json
     python benchmarks/suggested_labels.py --sets mnist --splits parity --seeds 1
     python benchmarks/suggested_labels.py --learners radius decoupled --splits parity
 
