@@ -195,6 +195,6 @@ EXPERIMENT = Experiment.of_module(
     title="Fine labels make the network more robust",
     paper="Figure 3 (left)",
     parameters=Parameters(),
-    quick=replace(Parameters(), dim=1536, samples=500, test_samples=200, radii=30, radius_step=1.5),
+    quick=replace(Parameters(), dim=1536, samples=500, test_samples=100, radii=30, radius_step=1.5),
     series="figures",
 )
