@@ -17,6 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError, did_you_mean
 
+# what stands for a value that is missing
+_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
+_MISSING_TEXTS = ("", "nan")
+
 
 def count(name: str, value: Any, *, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`."""
@@ -199,3 +203,11 @@ def memory(what: str, size: float) -> None:
             f"{what} would need {size / 1e9:,.1f} GB of memory, and this machine has "
             f"{machine / 1e9:,.1f} GB."
         )
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or a text that stands for a missing one."""
+    if isinstance(value, str):
+        return value.strip().lower() in _MISSING_TEXTS
+    is_nan = isinstance(value, float | np.floating) and value != value
+    return is_nan or type(value).__name__ in _MISSING_TYPES

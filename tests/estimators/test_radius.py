@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.decomposition import PCA
@@ -168,6 +169,22 @@ def test_a_few_known_subclasses_are_used(number):
     assert sorted(owner.tolist()) == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="inconsistent numbers"):
         RadiusClassifier(**QUICK).fit(train.x, train.y, subclass=few[:5])
+
+
+@pytest.mark.parametrize("missing", [float("nan"), None, pd.NA, ""])
+def test_unknown_subclasses_among_names_are_not_names(missing):
+    rng = np.random.default_rng(2)
+    train = fa.MultiCluster(clusters=4, dim=20).sample(80, rng=rng)
+    names = [f"cluster {c}" if i % 2 else missing for i, c in enumerate(train.cluster)]
+    data = QUICK | {"pieces": 2, "features": None}
+    one, other = (
+        RadiusClassifier(**data).fit(train.x, train.y, subclass=given).head_
+        for given in (names, np.where(np.arange(80) % 2, train.cluster, np.nan))
+    )
+    assert one.weights.shape == (4, 20)
+    assert (one.weights == other.weights).all()
+    with pytest.raises(fa.InputError, match="must not have missing values"):
+        fa.DecoupledClassifier().fit(train.x, train.y, subclass=names)
 
 
 def test_a_saved_classifier_is_the_same(tmp_path):

@@ -106,6 +106,9 @@ def test_bad_input_is_refused(small_train):
         fa.averaging_index(fa.BinaryNet(np.ones((2, 3))), small_train)
     with pytest.raises(fa.InputError, match="y must hold labels in {-1, \\+1}; got 0"):
         fa.clean_accuracy(fa.BinaryNet(np.ones((2, 3))), np.ones((2, 3)), [1, 0])
+    net = fa.ShallowNet(np.eye(3), np.zeros(3), np.eye(2, 3), [0, 0])  # with the labels 0 and 1
+    with pytest.raises(fa.InputError, match=r"net must have the labels -1 and 1.* got .* 0, 1\."):
+        fa.clean_accuracy(net, np.ones((2, 3)), [1, -1])
 
 
 def test_the_index_cannot_tell_correlated_centres_apart_until_they_are_centred():

@@ -272,6 +272,7 @@ def test_limits_leave_a_bracket_that_holds():
         ({"y": [7]}, "y must hold labels of the model"),
         ({"y": [[0]]}, "y must hold one label for each of the 1 points"),
         ({"target": 9}, "target must be a label of the model; got 9"),
+        ({"target": [0]}, r"target must be one label, the same for all points; got \[0\]"),
         ({"bounds": (0, 1)}, "bounds must be two numbers that hold every coordinate"),
         ({"time_limit": 0}, "time_limit must be above 0"),
         ({"norm": "l7"}, "norm must be"),

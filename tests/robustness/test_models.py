@@ -34,6 +34,11 @@ def test_a_shallow_net_is_itself():
     assert as_shallow(net) is net
 
 
+def test_a_shallow_net_has_no_subclasses():
+    with pytest.raises(TypeError, match="cannot be subclassed, because radii would not follow"):
+        type("Mine", (ShallowNet,), {"outputs": lambda self, x: 0})
+
+
 def test_to_shallow_is_called_and_compared_with_predict():
     net = some_net(labels=["a", "b", "c"])
     assert as_shallow(Rewritable(net)) is net

@@ -38,6 +38,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import SparseRandomProjection
 from sklearn.svm import SVC, LinearSVC
 
+import featavg as fa
 from featavg import InputError
 from featavg.networks.shallow import ShallowNet
 from featavg.robustness.models import as_shallow
@@ -233,6 +234,24 @@ def test_a_model_of_a_frame_gives_no_warning():
     assert (as_shallow(model).predict(X) == model.predict(frame)).all()
 
 
+def test_a_frame_with_other_columns_is_refused():
+    """As an array it would be other points; scikit-learn's own predict refuses it as well."""
+    X, y = data(2)
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(frame, y)
+    radii = fa.exact_radii(model, frame[:5])
+    assert (radii.upper == fa.exact_radii(model, X[:5]).upper).all()
+    assert (fa.certified_radius(model, frame[:5]) == radii.lower).all()
+    swapped = frame[list("gfedcba")][:5]
+    for use in (
+        lambda: fa.exact_radii(model, swapped),
+        lambda: fa.certified_radius(model, swapped),
+        lambda: radii.verify(model, swapped),
+    ):
+        with pytest.raises(InputError, match=r"in their order \(a, b, .* \(7\)\); got g, f"):
+            use()
+
+
 def test_the_model_is_not_changed_and_points_are_not_drawn_from_the_global_state():
     X, y = data(3)
     model = fitted(make_pipeline(StandardScaler(copy=False), mlp()), X.copy(), y)
@@ -249,6 +268,11 @@ class Cautious(LogisticRegression):
 
     def predict(self, X):
         return np.where(self.decision_function(X) > 3, *self.classes_[::-1])
+
+
+class Cutting(FunctionTransformer):  # without a function, but not the identity
+    def transform(self, X):
+        return np.clip(X, -8, 8)
 
 
 class Clipping(StandardScaler):
@@ -283,8 +307,9 @@ def test_what_decides_otherwise_is_refused():
     model = LogisticRegression().fit(X, y)
     model.predict = lambda X: np.full(len(X), "no")
     assert "LogisticRegression has its own predict" in refusal(model)
-    pipeline = fitted(make_pipeline(Clipping(), LogisticRegression()), X, y)
-    assert "Clipping has its own transform" in refusal(pipeline)
+    for step in (Clipping(), Cutting()):
+        pipeline = fitted(make_pipeline(step, LogisticRegression()), X, y)
+        assert f"{type(step).__name__} has its own transform" in refusal(pipeline)
 
 
 def test_attributes_that_do_not_say_what_is_computed_are_refused(monkeypatch):

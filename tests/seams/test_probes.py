@@ -87,6 +87,17 @@ def test_a_subclass_that_breaks_a_promise_is_refused(train):
         def slope(self, z):
             return np.where(z >= 0, 1.0, 0.1)
 
+    class Capped(fa.ReLU):  # a ReLU up to 6
+        def value(self, z):
+            return np.clip(z, 0, 6)
+
+        def slope(self, z):
+            return ((z >= 0) & (z < 6)).astype(float)
+
+    class Bent(fa.ReLUPower):  # a square up to 10,000
+        def value(self, z):
+            return np.where(z < 1e4, super().value(z), 1e4 * z)
+
     @dataclass(frozen=True)
     class Wrong(fa.Activation):
         def value(self, z):
@@ -97,6 +108,8 @@ def test_a_subclass_that_breaks_a_promise_is_refused(train):
 
     for activation, sentence in (
         (Leaky(), "value must be linear with the slopes in pieces"),
+        (Capped(), "value must be linear with the slopes in pieces"),
+        (Bent(), "value must be homogeneous of the stated degree"),
         (Wrong(), "slope must be the derivative of value"),
         ("relu", "activation must be an Activation"),
     ):

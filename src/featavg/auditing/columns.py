@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from featavg.arrays import FloatArray
-from featavg.auditing.labels import is_missing
 from featavg.auditing.table import Roles, Table, make_table
+from featavg.checks import is_missing
 from featavg.errors import InputError
 
 # The names that pandas and R give to a column of row numbers.

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
+from featavg.checks import is_missing
 from featavg.errors import InputError
-
-_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
-_MISSING_TEXTS = ("", "nan")
 
 
 def check_labels(
@@ -62,11 +60,3 @@ def _are_classes(values: Any) -> bool:
         return type_of_target(values) in ("binary", "multiclass")
     except ValueError:  # infinity
         return False
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, or a text that stands for a missing one."""
-    if isinstance(value, str):
-        return value.strip().lower() in _MISSING_TEXTS
-    is_nan = isinstance(value, float | np.floating) and value != value
-    return is_nan or type(value).__name__ in _MISSING_TYPES

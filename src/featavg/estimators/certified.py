@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
@@ -53,7 +52,7 @@ def certified_radius(
     jobs = None if n_jobs is None else effective_n_jobs(n_jobs)
     radii = exact_radii(
         model,
-        np.asarray(X, dtype=np.float64),
+        X,
         time_limit=time_limit,
         certificates=False,
         jobs=jobs,

@@ -167,7 +167,8 @@ def _names(subclass: Any, X: Any) -> Any:
     """Return the name of the subclass of each point, none of them missing."""
     names = column_or_1d(subclass)
     check_consistent_length(X, names)
-    missing = names.dtype.kind == "f" and not np.isfinite(names).all()
-    if missing or (names.dtype == object and any(name is None for name in names)):
+    given = np.asarray(subclass, dtype=object).ravel().tolist()  # in text NaN would be "nan"
+    infinite = names.dtype.kind == "f" and not np.isfinite(names).all()
+    if infinite or any(checks.is_missing(name) for name in given):
         raise InputError("subclass must not have missing values; got NaN, infinity or None.")
     return names

@@ -265,10 +265,10 @@ def _groups(data: TrainingData, subclass: Any, X: Any) -> Groups:
     """Return classes, or subclasses as far as they are known; classes without any are one group."""
     if subclass is None:
         return Groups(data.codes, np.arange(data.codes.max() + 1))
-    names = column_or_1d(subclass)
+    names = column_or_1d(np.asarray(subclass, dtype=object))  # a list of text and NaN as it is
     check_consistent_length(X, names)
     names = names[data.kept]
-    known = np.array([name is not None and name == name for name in names.tolist()])
+    known = np.array([not checks.is_missing(name) for name in names.tolist()])
     pairs = [(c, str(name)) for c, name in zip(data.codes.tolist(), names.tolist(), strict=True)]
     kinds = sorted({pair for pair, is_known in zip(pairs, known, strict=True) if is_known})
     with_some = {c for c, _ in kinds}

@@ -176,6 +176,10 @@ def clean_accuracy(net: TwoLayerNet, x: ArrayLike, y: ArrayLike) -> float:
     >>> clean_accuracy(net, [[2.0, 1.0], [1.0, 2.0], [3.0, 1.0], [0.0, 0.0]], [1, -1, -1, 1])
     0.5
     """
+    labels = getattr(net, "labels", getattr(net, "classes_", (-1, 1)))
+    if not np.isin(labels, (-1, 1)).all():
+        names = ", ".join(map(str, np.asarray(labels).tolist()))
+        raise InputError(f"net must have the labels -1 and 1, as y has; got a net with {names}.")
     predicted = net.predict(x)
     return float((predicted == checks.signs("y", y, length=len(predicted))).mean())
 

@@ -17,6 +17,11 @@ from featavg.errors import InputError
 if TYPE_CHECKING:
     from torch import Tensor
 
+# Where promises are checked: slopes at the first, which are no round numbers because an activation
+# may have a kink there; pieces and degree also at the others.
+_NEAR = 3.17 * 10.0 ** np.arange(-3, 3)
+_FAR = 3.17 * 10.0 ** np.arange(-9, 10)
+
 
 class Activation(ABC):
     r"""A function :math:`\varphi` of the pre-activation, and the properties that methods rely on.
@@ -207,30 +212,39 @@ ACTIVATIONS = {kind.__name__: kind for kind in (ReLU, LeakyReLU, ReLUPower, Soft
 def check_activation(activation: Activation) -> Activation:
     """Return an activation whose promises hold at some points; refuse another.
 
-    A subclass of `ReLU` that changes `value` but not `pieces` would otherwise be taken for a ReLU.
+    A subclass of `ReLU` that changes `value` but not `pieces`, such as min(max(z, 0), 6), would
+    otherwise be taken for a ReLU.
     """
     if not isinstance(activation, Activation):
         raise InputError(f"activation must be an Activation; got {activation!r}.")
-    z = np.array([-3.1, -1.7, -0.4, 0.6, 1.3, 2.9])
-    value, slope = activation.value(z), np.asarray(activation.slope(z), dtype=np.float64)
-    step = 1e-6
-    measured = (activation.value(z + step) - activation.value(z - step)) / (2 * step)
-    broken = None
-    if np.shape(value) != z.shape or np.shape(slope) != z.shape:
-        broken = "value and slope must return one number for each pre-activation"
-    elif not np.allclose(slope, measured, rtol=1e-4, atol=1e-6):
-        broken = "slope must be the derivative of value"
-    elif activation.pieces is not None and not np.allclose(
-        value, np.where(z < 0, activation.pieces[0], activation.pieces[1]) * z
-    ):
-        broken = "value must be linear with the slopes in pieces"
-    elif activation.degree is not None and not np.allclose(
-        activation.value(1.5 * z), 1.5**activation.degree * value
-    ):
-        broken = "value must be homogeneous of the stated degree"
+    with np.errstate(over="ignore", invalid="ignore"):  # far from 0 an activation may be infinite
+        broken = _broken_promise(activation)
     if broken:
         raise InputError(f"{broken}; got {activation!r}.")
     return activation
+
+
+def _broken_promise(activation: Activation) -> str | None:
+    """Return the rule that an activation breaks at some points near 0 or far from it."""
+    near = np.array([-3.1, -1.7, -0.4, 0.6, 1.3, 2.9, *_NEAR, *-_NEAR])
+    far = np.concatenate([near, _FAR, -_FAR])
+    step = 1e-6 * np.maximum(np.abs(near), 1e-3)
+    value, slope = activation.value(near), np.asarray(activation.slope(near), dtype=np.float64)
+    if np.shape(value) != near.shape or np.shape(slope) != near.shape:
+        return "value and slope must return one number for each pre-activation"
+    measured = (activation.value(near + step) - activation.value(near - step)) / (2 * step)
+    if not np.allclose(slope, measured, rtol=1e-4, atol=1e-6):
+        return "slope must be the derivative of value"
+    value, pieces, degree = activation.value(far), activation.pieces, activation.degree
+    if pieces is not None and not np.allclose(
+        value, np.where(far < 0, *pieces) * far, rtol=1e-7, atol=0
+    ):
+        return "value must be linear with the slopes in pieces"
+    if degree is not None and not np.allclose(
+        activation.value(1.5 * far), 1.5**degree * value, rtol=1e-7, atol=0
+    ):
+        return "value must be homogeneous of the stated degree"
+    return None
 
 
 def refuse_smooth(activation: Activation, method: str) -> tuple[float, float]:

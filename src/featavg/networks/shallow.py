@@ -113,6 +113,12 @@ class ShallowNet(Pictured):
             object.__setattr__(self, name, frozen(value))
         object.__setattr__(self, "activation", activation)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        raise TypeError(
+            "ShallowNet cannot be subclassed, because radii would not follow what is overridden; "
+            "give it an Activation, or give a class of your own a method to_shallow."
+        )
+
     def __repr__(self) -> str:
         parts = [f"{len(self.weights)} neurons", f"{self.dim} coordinates"]
         parts.append(f"{len(self.labels)} outputs")

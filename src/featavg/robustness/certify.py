@@ -29,7 +29,7 @@ from featavg.robustness.exact.tasks import (
     search_all,
 )
 from featavg.robustness.exact.verify import is_level, leaves_exactly
-from featavg.robustness.models import as_shallow
+from featavg.robustness.models import as_shallow, check_columns
 from featavg.robustness.norm import Norm, as_norm
 from featavg.robustness.radii import Certificate, Radii
 
@@ -123,6 +123,7 @@ def exact_radii(
             )
         return probability_radii(model, X, y, limits, jobs, progress)
     net = as_shallow(model)
+    check_columns(model, X)
     points = flat_points(net, X)
     search = PointSearch(net, size.name, _bounds(bounds, points), limits)
     winners = net.winners(points)
@@ -156,6 +157,7 @@ class SearchCertificate(Certificate):
     def check(self, radii: Radii, model: Any, X: ArrayLike) -> tuple[BoolArray, FloatArray]:
         """Return where perturbations turn the decision, and the bounds that are proved."""
         net = in_range(as_shallow(model))
+        check_columns(model, X)
         points = flat_points(net, X)
         if len(points) != len(self.points):
             raise InputError(
@@ -186,7 +188,10 @@ class SearchCertificate(Certificate):
 
 def flat_points(net: ShallowNet, X: ArrayLike) -> FloatArray:
     """Return points in double precision, one in each row; images are flattened."""
-    array = np.asarray(X)
+    try:
+        array = np.asarray(X)
+    except RuntimeError as error:  # a tensor of PyTorch that requires a gradient
+        raise InputError(f"X must be an array of numbers; {str(error).rstrip('.')}.") from None
     if array.ndim > 2:
         array = array.reshape(len(array), -1)
     return checks.matrix("X", array, columns=net.dim).astype(np.float64)
@@ -212,6 +217,8 @@ def _sides(net: ShallowNet, label: Any, target: Any) -> tuple[BoolArray, BoolArr
     """Return the outputs that keep a decision and those that turn it."""
     if target is None:
         own = net.labels == label
+    elif np.ndim(target):
+        raise InputError(f"target must be one label, the same for all points; got {target!r}.")
     elif not (net.labels == target).any():
         raise InputError(f"target must be a label of the model; got {target!r}.")
     else:

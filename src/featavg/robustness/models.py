@@ -77,6 +77,27 @@ def as_shallow(model: Any) -> ShallowNet:
     return net
 
 
+def check_columns(model: Any, X: Any) -> None:
+    """Refuse a frame whose columns are not those that a model was fitted to, in their order.
+
+    scikit-learn's `predict` refuses it as well; as an array it would be other points.
+    """
+    fitted, given = getattr(model, "feature_names_in_", None), getattr(X, "columns", None)
+    if fitted is None or given is None:
+        return
+    if list(fitted) != list(given):
+        raise InputError(
+            "X must have the columns that the model was fitted to, in their order "
+            f"({_listed(fitted)}); got {_listed(given)}."
+        )
+
+
+def _listed(names: Any) -> str:
+    """Return the first names, and how many there are."""
+    texts = [str(name) for name in names]
+    return ", ".join(texts) if len(texts) <= 6 else f"{', '.join(texts[:5])}, … ({len(texts)})"
+
+
 def _own(model: Any) -> ShallowNet:
     """Return what `to_shallow` returns, compared with `predict` where there is one."""
     name = type(model).__name__

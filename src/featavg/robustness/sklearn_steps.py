@@ -62,6 +62,7 @@ def affine_map(name: str, step: Any, tolerance: float = DOUBLE) -> AffineMap | N
         return None
     names = kinds(step)
     if "FunctionTransformer" in names and step.func is None:
+        refuse_own_code(step)
         return None
     found = next((form for kind, form in _FORMS.items() if kind in names), None)
     if found is None:
