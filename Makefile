@@ -8,8 +8,9 @@ BIN    := $(VENV)/bin
 RUNS      ?= runs
 DOCS_RUNS ?= figure1 figure2-synthetic figure3-synthetic
 FAST   := not browser and not cluster and not faults and not long and not network and not slow and not vision
-# One worker for each core, each with one thread: more threads than cores make everything slower.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+# One worker for each core, each with one thread and no processes that it is not asked for: more of
+# them than cores make everything slower.
+PYTEST := OMP_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1 $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
