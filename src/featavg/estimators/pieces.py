@@ -20,8 +20,8 @@ from featavg.robustness.radii import EXACT, Radii
 _BEYOND = 1e-8
 # How many values of pairs of pieces are held at a time: few enough for the cache.
 _CHUNK = 1 << 18
-# Of more opposing pieces than this, the most likely ones are looked at first.
-_FIRST = 8
+# Of more opposing pieces than the first number, so many likely ones are looked at first.
+_FEW, _FIRST = 8, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +305,7 @@ def nearest_pairs(
         own, other = np.flatnonzero(class_of == c), np.flatnonzero(class_of != c)
         scale = 1 / between[own][:, other]
         members = np.flatnonzero(classes == c)
-        block = max(1, _CHUNK // (len(own) * min(len(other), _FIRST)))
+        block = max(1, _CHUNK // (len(own) * min(len(other), _FEW)))
         for at in (members[i : i + block] for i in range(0, len(members), block)):
             some = values[at]
             mine = some[:, own]
@@ -327,29 +327,32 @@ def _nearest(
     looked at first; where the next bound is not above what they give, all q are.
     """
     row = np.arange(len(mine))
-    if theirs.shape[1] <= _FIRST:
-        ahead = mine[:, :, None] - theirs[:, None, :]
-        ahead *= scale
-        q = ahead.max(axis=1).argmin(axis=1)
-        nearest = ahead[row, :, q]
-        p = nearest.argmax(axis=1)
-        return nearest[row, p], p, q
+    if theirs.shape[1] <= _FEW:
+        return _nearest_of(mine, theirs, scale.T)
     first = mine.argmax(axis=1)
     bounds = (mine[row, first, None] - theirs) * scale[first]
     few = np.argpartition(bounds, _FIRST - 1, axis=1)[:, :_FIRST]
     least = bounds[row, few[:, -1]]  # of all other q
-    ahead = mine[:, None, :] - theirs[row[:, None], few][:, :, None]
-    ahead *= scale.T[few]
-    at = ahead.max(axis=2).argmin(axis=1)
-    nearest = ahead[row, at]
-    p = nearest.argmax(axis=1)
-    radii, q = nearest[row, p], few[row, at]
-    for i in np.flatnonzero(radii > least):
-        all_q = ((mine[i][:, None] - theirs[i]) * scale).max(axis=0)
-        q[i] = all_q.argmin()
-        p[i] = ((mine[i] - theirs[i, q[i]]) * scale[:, q[i]]).argmax()
-        radii[i] = all_q[q[i]]
+    radii, p, at = _nearest_of(mine, theirs[row[:, None], few], scale.T[few])
+    q = few[row, at]
+    left = np.flatnonzero(radii > least)
+    block = max(1, _CHUNK // scale.size)
+    for some in (left[i : i + block] for i in range(0, len(left), block)):
+        radii[some], p[some], q[some] = _nearest_of(mine[some], theirs[some], scale.T)
     return radii, p, q
+
+
+def _nearest_of(
+    mine: FloatArray, theirs: FloatArray, scale: FloatArray
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return the same by comparing all p and q; `scale` has the shape (q, p) or one for points."""
+    row = np.arange(len(mine))
+    ahead = mine[:, None, :] - theirs[:, :, None]
+    ahead *= scale
+    q = ahead.max(axis=2).argmin(axis=1)
+    nearest = ahead[row, q]
+    p = nearest.argmax(axis=1)
+    return nearest[row, p], p, q
 
 
 def prototype_biases(prototypes: FloatArray) -> FloatArray:
