@@ -58,13 +58,18 @@ def find(address: Any, *, name: str = "experiment", folder: Path | None = None) 
     if isinstance(address, str) and (file := _FILE.fullmatch(address)):
         return _in_file((folder or Path()) / Path(file["path"]).expanduser(), file["id"])
     known, broken = _loaded()
-    if address not in known:
+    if not isinstance(address, str) or address not in known:
         because = "".join(f" ({sentence.rstrip('.')})" for sentence in broken)
         raise InputError(
             f"{name} must be one of {', '.join(map(repr, known))}, or a file such as ./mine.py; "
             f"got {address!r}{did_you_mean(address, known)}{because}."
         )
     return known[address]
+
+
+def names_file(address: Any) -> bool:
+    """Return whether an address is that of a file, which `find` would import."""
+    return isinstance(address, str) and _FILE.fullmatch(address) is not None
 
 
 def address(experiment: Experiment) -> str:

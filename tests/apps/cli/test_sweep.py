@@ -7,7 +7,9 @@ import sys
 import pytest
 
 from featavg.apps.cli.main import main
+from featavg.lab import registry
 from featavg.lab.sweeps import workers
+from featavg.seals import to_sealed_json
 from support import sweep_faults as faults
 from support.sweep_faults import stored_rows
 
@@ -106,3 +108,43 @@ def test_the_command_line_and_its_status(tmp_path, monkeypatch, capsys):
     assert (told["done"], told["failed"], told["missing"]) == (3, 0, 0)
     assert main(["sweep", "status", told["folder"]]) == 0
     assert "3 runs done" in capsys.readouterr().out
+
+
+@pytest.fixture
+def of_a_file(tmp_path, monkeypatch):
+    """The folder of a sweep whose design names a Python file, and the file."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    file = tmp_path / "imported_by_status.py"
+    file.write_text("from support.mine import EXPERIMENT\n")
+    folder = tmp_path / "sweep"
+    folder.mkdir()
+
+    def write(named):
+        about = {"quick": False, "seeds": 2, "draws": 0, "fixed": {}}
+        axes = {"shift": [0.0, 1.0]}
+        content = to_sealed_json({"experiment": named, **about, "axes": axes})
+        (folder / "design.json").write_bytes(content)
+        return folder, file
+
+    yield write
+    sys.modules.pop(file.stem, None)
+
+
+def test_status_imports_no_file_that_only_the_folder_names(of_a_file, capsys):
+    folder, file = of_a_file("placeholder")
+    of_a_file(f"{file}:mine")
+    assert main(["sweep", "status", str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert "FILE must be given after" in error
+    assert error.count("\n") == 1
+    assert file.stem not in sys.modules
+
+
+def test_status_takes_the_file_of_the_design_and_no_other(of_a_file, capsys):
+    folder, file = of_a_file("averaging")
+    assert main(["sweep", "status", str(folder), str(file)]) == 2
+    assert "FILE must be that of the sweep" in capsys.readouterr().err
+    named = registry.address(registry.find(str(file)))
+    of_a_file(named)
+    assert main(["sweep", "status", str(folder), str(file)]) == 1
+    assert "4 missing" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, print_json, whole_numb
 from featavg.errors import InputError
 from featavg.files import DamagedError
 from featavg.lab import registry
+from featavg.lab.experiment import Experiment
 from featavg.lab.sweeps import Design, Store, SweepExperiment, sweep
 from featavg.lab.sweeps.engine import require
 from featavg.lab.sweeps.store import read_design
@@ -23,7 +25,8 @@ _DESCRIPTION = (
     "Dask cluster. WHAT is a TOML file with a design, a phase diagram, or any experiment together "
     "with --vary: its id, or a Python file as for 'featavg run'. Finished runs are saved in "
     "batches of about two seconds; a sweep that was stopped in any way continues with the same "
-    "command. 'featavg sweep status DIR' tells how many runs of a sweep are done."
+    "command. 'featavg sweep status DIR' tells how many runs of a sweep are done; for an "
+    "experiment in a file, name the file again: 'featavg sweep status DIR FILE.py'."
 )
 _EXAMPLES = (
     "Examples: featavg sweep averaging --vary learning_rate=1e-4:1:20:log --vary width=1,5,10 "
@@ -40,7 +43,9 @@ def add_parsers(commands: Any) -> None:
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
     )
-    parser.add_argument("what", nargs="+", metavar="WHAT", help="FILE or ID, or 'status DIR'")
+    parser.add_argument(
+        "what", nargs="+", metavar="WHAT", help="FILE or ID, or 'status DIR [FILE.py]'"
+    )
     values = (
         "values with commas between them, or LOW:HIGH:COUNT, with :log for even logarithms (of a "
         "whole number: rounded, each once), or LOW:HIGH with --draws; NAME+NAME sets two "
@@ -159,7 +164,7 @@ def _value(text: str) -> Any:
 
 
 def _status(options: argparse.Namespace) -> int:
-    if len(options.what) != 2:
+    if len(options.what) not in (2, 3):
         raise InputError("status must be followed by the folder of one sweep.")
     folder = Path(options.what[1])
     try:
@@ -169,13 +174,31 @@ def _status(options: argparse.Namespace) -> int:
             f"DIR must be the folder of a sweep; got {folder}, whose {error}."
         ) from None
     try:
-        design = Design.of(registry.find(about.pop("experiment")), **about)
+        experiment = _experiment_of(about.pop("experiment"), folder, options.what[2:])
+        design = Design.of(experiment, **about)
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"DIR must be the folder of a sweep; got {folder}.") from None
     Store(folder, design.experiment.source).name_damage()
     return _print_tally(design, folder, options.json)
+
+
+def _experiment_of(named: Any, folder: Path, given: Sequence[str]) -> Experiment:
+    """Return the experiment that a design names, importing no file but one that is given too."""
+    if given:
+        experiment = registry.find(given[0], name="FILE")
+        if registry.address(experiment) != named:
+            raise InputError(
+                f"FILE must be that of the sweep in {folder}, which is {named!r}; got {given[0]!r}."
+            )
+        return experiment
+    if registry.names_file(named):
+        raise InputError(
+            f"FILE must be given after {folder}, because its sweep is of {named!r} and a file "
+            "that only a folder names is not imported; got none."
+        )
+    return registry.find(named)
 
 
 def _print_tally(design: Design, folder: Path, as_json: bool) -> int:
