@@ -192,6 +192,72 @@ def test_pages_that_are_closed_without_a_word_are_dropped_by_time(monkeypatch):
     asyncio.run(scenario())
 
 
+class SlowlyClosed(FakeRun):
+    """A training whose process takes a while to drop it."""
+
+    async def close(self):
+        for _ in range(5):
+            await asyncio.sleep(0)
+        await super().close()
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_page_may_leave_and_come_back_while_others_are_dropped(comes_back, monkeypatch):
+    async def scenario():
+        pool = FakePool()
+        pool.runs = lambda settings: [SlowlyClosed("fine")]
+        sessions = SessionRegistry(pool)
+        for tab in "abcd":
+            events = sessions.events(tab * 16, Settings(labels="fine"), 100, -1, 0)
+            await anext(events)
+            await events.aclose()
+        now = time.monotonic()
+        monkeypatch.setattr(time, "monotonic", lambda: now + 50)
+        dropping = asyncio.ensure_future(sessions.drop_idle())
+        await asyncio.sleep(0)
+        assert len(sessions._sessions) == 3  # the first one is being dropped
+        leaving = asyncio.ensure_future(sessions.leave("d" * 16))
+        await asyncio.sleep(0)
+        if comes_back:
+            events = sessions.events("d" * 16, Settings(labels="fine"), 100, -1, 0)
+            await anext(events)
+        await asyncio.gather(dropping, leaving)
+        assert list(sessions._sessions) == ["d" * 16] * comes_back
+        assert sessions.busy == comes_back
+        if comes_back:
+            await events.aclose()
+
+    asyncio.run(scenario())
+
+
+def test_an_error_does_not_end_the_tidying(monkeypatch):
+    monkeypatch.setattr("featavg.apps.play.sessions._BETWEEN_CHECKS", 0)
+
+    async def scenario():
+        rounds, reported, third = [], [], asyncio.Event()
+
+        async def fail():
+            rounds.append(None)
+            if len(rounds) == 3:
+                third.set()
+            raise RuntimeError("a fault of the program")
+
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, about: reported.append(str(about["exception"])))
+        pool = FakePool()
+        pool.end_unused = fail
+        tidying = asyncio.create_task(SessionRegistry(pool).keep_tidy())
+        waiting = asyncio.create_task(third.wait())
+        await asyncio.wait({tidying, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        assert not tidying.done()
+        assert reported[:2] == ["a fault of the program"] * 2
+        tidying.cancel()
+        await asyncio.gather(tidying, return_exceptions=True)
+        assert tidying.cancelled()
+
+    asyncio.run(scenario())
+
+
 def test_a_request_that_is_cancelled_while_it_opens_leaves_nothing():
     async def scenario():
         opened = asyncio.Event()

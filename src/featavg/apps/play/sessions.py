@@ -92,18 +92,27 @@ class SessionRegistry:
                 await self._clear(session)
 
     async def keep_tidy(self) -> None:
-        """Drop the sessions of pages that are closed or unused, for as long as the server runs."""
+        """Drop the sessions of pages that are closed or unused, for as long as the server runs.
+
+        An error is reported and does not end it, or else memory would never be freed again.
+        """
         while True:
             await asyncio.sleep(_BETWEEN_CHECKS)
-            await self.drop_idle()
-            await self._pool.end_unused()
+            try:
+                await self.drop_idle()
+                await self._pool.end_unused()
+            except Exception as error:
+                about = {"message": "sessions cannot be tidied", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(about)
 
     async def drop_idle(self) -> None:
         """Drop the sessions of pages that are closed or have not been used for long."""
         now = time.monotonic()
         for tab, session in list(self._sessions.items()):
             is_over = now - session.last_seen > _GONE or now - session.last_used > _IDLE
-            if session.is_idle and is_over:
+            # while another one was dropped, this one may have ended, or its page been opened again
+            is_kept = self._sessions.get(tab) is session
+            if is_kept and session.is_idle and is_over:
                 await self._drop(tab)
 
     async def events(
@@ -212,7 +221,8 @@ class SessionRegistry:
         return bool(idle)
 
     async def _drop(self, tab: str) -> None:
-        await self._clear(self._sessions.pop(tab))
+        if session := self._sessions.pop(tab, None):
+            await self._clear(session)
 
     async def _clear(self, session: Session) -> None:
         """Drop the trainings of a session, even if the request that asks for it is cancelled."""
