@@ -87,6 +87,18 @@ def did_you_mean(given: object, options: Iterable[str]) -> str:
     return f" (did you mean {known[meant[0]]!r}?)" if meant else ""
 
 
+def shortened(value: object, most: int = 60) -> str:
+    """Return the `repr` of a value for a message, cut if it is long.
+
+    Examples
+    --------
+    >>> shortened("a" * 1000, most=10)
+    "'aaaaaaaa…"
+    """
+    text = f"{value:,}" if isinstance(value, int) and abs(value) < 10**most else repr(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 @contextmanager
 def optional_imports(feature: str) -> Iterator[None]:
     """Turn a missing optional dependency into an `InputError` that says how to install it.

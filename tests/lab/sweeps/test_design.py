@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import pairwise
 
 import numpy as np
@@ -7,7 +8,9 @@ import pytest
 
 from featavg import InputError
 from featavg.experiments import EXPERIMENTS, averaging
+from featavg.files import json_hash
 from featavg.lab.sweeps import Axis, Design
+from featavg.lab.sweeps import design as design_module
 from support import sweep_faults as faults
 from support.sweep_faults import small, tiny
 
@@ -20,6 +23,25 @@ def test_a_grid_is_every_combination_and_seed():
     # runs that share data follow each other: the data changes 4 times, once for each noise and seed
     data = [(job.seed, job.parameters["noise"]) for job in jobs]
     assert sum(a != b for a, b in pairwise(data)) == 3
+
+
+@pytest.mark.parametrize("draws", [0, 7])
+def test_runs_are_known_by_a_hash_of_all_their_parameters(draws):
+    design = small(draws=draws, seeds=3)
+    jobs = design.jobs()
+    start = asdict(design.start)
+    for job in jobs:
+        about = {"experiment": "averaging", "parameters": start | job.parameters, "seed": job.seed}
+        assert job.id == json_hash(about)[:20]
+    assert sorted(design.ids()) == sorted(job.id for job in jobs)
+
+
+def test_the_checks_of_invalid_values_are_bounded(monkeypatch):
+    tried = []
+    monkeypatch.setattr(design_module, "_MOST_PAIRS", 10)
+    monkeypatch.setattr(design_module, "_is_valid", lambda *pair: tried.append(pair))
+    small(axes={"positive": range(11, 31), "clusters": range(2, 12)}, fixed={}, draws=1)
+    assert len(tried) == 10
 
 
 def test_random_draws_are_in_range_and_the_same_every_time():
@@ -118,8 +140,14 @@ def test_an_axis_can_set_several_parameters():
         ({"axes": {"noise": {"from": 1, "to": 2, "count": 10**8}}}, "count must be at most"),
         (
             {"fixed": {}, "axes": {name: range(1, 400) for name in ("width", "steps", "positive")}},
-            "10,000,000",
+            "runs of a sweep must be at most 1,000,000; got 127,042,398",
         ),
+        ({"seeds": 10_000_000}, "seeds must be at most 1,000,000; got 10,000,000"),
+        ({"seeds": 10**4000}, "seeds must be at most 1,000,000; got 1000"),
+        ({"draws": 10_000_000}, "draws must be at most 100,000; got 10,000,000"),
+        ({"draws": 100_000, "seeds": 11}, "runs of a sweep must be at most 1,000,000; got 1,100,0"),
+        ({"axes": {"noise": range(1, 100_000)}}, "values of all axes must be at most 10,000"),
+        ({"axes": {"noise": [1] * 10_000}}, "different values, one at least; got .{60}\\.$"),
     ],
 )
 def test_bad_designs(changes, message):
@@ -136,6 +164,9 @@ def test_a_design_from_a_file_is_the_same(tmp_path):
     ("text", "message"),
     [
         ("experiment = 1 2", "must be a TOML file"),
+        ("seeds = " + "1" * 5000, "must be a TOML file"),
+        ("a = " + "[" * 100_000, "must be a TOML file; maximum recursion depth exceeded"),
+        ('experiment = ["averaging"]\n[axes]\nwidth = [1]', "experiment must be one of"),
         ('experiment = "averaging"', "must have experiment and axes"),
         ('experiment = "nope"\n[axes]\nwidth = [1]', "experiment must be one of"),
         ('experiment = "averaging"\nwhat = 1\n[axes]\nwidth = [1]', "must have experiment and"),

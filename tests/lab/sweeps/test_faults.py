@@ -61,7 +61,7 @@ def test_what_was_reported_finished_is_there_after_a_kill(tmp_path):
         sweep(design, tmp_path, workers=1, watch=stop)
     store = Store(tmp_path, design.experiment.source)
     store.refresh()
-    assert store.tally(design.jobs()).done == seen[0] > 0
+    assert store.tally(design).done == seen[0] > 0
 
 
 def test_two_processes_at_once(tmp_path, undisturbed):
@@ -166,7 +166,7 @@ def test_results_of_other_source_code_are_not_mixed_in(tmp_path, monkeypatch):
         assert set(sweep(design, tmp_path, workers=1).column("source").to_pylist()) == {"older"}
     store = Store(tmp_path, design.experiment.source)
     store.refresh()
-    tally = store.tally(design.jobs())
+    tally = store.tally(design)
     assert (tally.done, tally.missing, tally.outdated) == (0, 4, 4)
     sources = set(sweep(design, tmp_path, workers=1).column("source").to_pylist())
     assert sources == {design.experiment.source}
@@ -223,7 +223,7 @@ def test_a_full_disk_loses_nothing_and_the_sweep_goes_on_once_there_is_room(disk
         sweep(small(), folder / "sweep", workers=1)
     store = Store(folder / "sweep", small().experiment.source)
     store.refresh()
-    kept = store.tally(small().jobs())
+    kept = store.tally(small())
     assert kept.done > 0
     assert not kept.corrupt
     call("mount", "-o", "remount,size=8m", str(folder))

@@ -205,7 +205,7 @@ def _print_tally(design: Design, folder: Path, as_json: bool) -> int:
     """Print how many runs of a sweep are done, and return the exit code."""
     store = Store(folder, design.experiment.source)
     store.refresh()
-    tally = store.tally(design.jobs())
+    tally = store.tally(design)
     code = NOT_REPRODUCED if tally.failed or tally.missing else OK
     if as_json:
         print_json(vars(tally) | {"folder": str(folder)})

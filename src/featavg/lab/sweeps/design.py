@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from featavg import checks
-from featavg.errors import InputError
-from featavg.files import json_hash
+from featavg.errors import InputError, shortened
 from featavg.lab import registry
 from featavg.lab.experiment import Experiment
 from featavg.lab.sweeps.values import Kinds, Value, is_finite, plain
 
 _LARGEST_FILE = 1_000_000
-_MOST_JOBS, _MOST_VALUES = 10_000_000, 100_000
+# A design may be a file from elsewhere: what it costs to check and to count is bounded.
+_MOST_JOBS, _MOST_DRAWS, _MOST_VALUES, _MOST_PAIRS = 1_000_000, 100_000, 10_000, 10_000
 _LARGEST_WHOLE = 2**53  # beyond, floats skip some
+_encode = json.JSONEncoder(sort_keys=True).encode
 _KEYS = {"experiment", "quick", "seeds", "draws", "fixed", "axes"}
 
 
@@ -70,7 +74,9 @@ class Axis:
             given = [given]
         values = tuple(plain(value) for value in given)
         if not values or len(set(values)) < len(values):
-            raise InputError(f"{names} must have different values, one at least; got {given!r}.")
+            raise InputError(
+                f"{names} must have different values, one at least; got {shortened(given)}."
+            )
         return cls(parts, values)
 
     @classmethod
@@ -92,8 +98,7 @@ class Axis:
         if "count" not in given:
             return cls(names, (), low, high, log)
         count = checks.count("count", given["count"], minimum=2)
-        if count > _MOST_VALUES:
-            raise InputError(f"count must be at most {_MOST_VALUES:,}; got {count:,}.")
+        _check_most("count", count, _MOST_VALUES)
         values = np.geomspace(low, high, count) if log else np.linspace(low, high, count)
         # rounded to 0.0001, not 9.999999999999999e-05
         return cls(names, tuple(float(f"{value:.12g}") for value in values), low, high, log)
@@ -196,14 +201,15 @@ class Design:
     draws: int = 0
 
     def __post_init__(self) -> None:
-        checks.count("seeds", self.seeds)
-        checks.count("draws", self.draws, minimum=0)
+        _check_most("seeds", checks.count("seeds", self.seeds), _MOST_JOBS)
+        _check_most("draws", checks.count("draws", self.draws, minimum=0), _MOST_DRAWS)
         if not isinstance(self.quick, bool):
             raise InputError(f"quick must be true or false; got {self.quick!r}.")
         if self.experiment.has_own_axes:
             raise InputError(f"{self.experiment.id} has axes of its own, so none must be given.")
         if not self.axes:
             raise InputError("axes must name the parameters that are varied; got none.")
+        _check_most("values of all axes", sum(len(a.values) for a in self.axes), _MOST_VALUES)
         names = [name for axis in self.axes for name in axis.names] + list(self.fixed)
         kinds = Kinds(self.start)
         for name in names:
@@ -216,8 +222,7 @@ class Design:
             for axis in self.axes:
                 if not axis.values:
                     raise InputError(f"{axis.label} must have a count, because this is a grid.")
-        if self.size > _MOST_JOBS:
-            raise InputError(f"a sweep must have at most {_MOST_JOBS:,} runs; got {self.size:,}.")
+        _check_most("runs of a sweep", self.size, _MOST_JOBS)
         self._check_values()
 
     def _check_values(self) -> None:
@@ -226,6 +231,7 @@ class Design:
         A value that is invalid at the start may be valid with a value of another axis.
         """
         start = replace(self.start, **self.fixed)
+        left = iter(range(_MOST_PAIRS))  # then the runs will tell
         for axis in self.axes:
             others = [other for other in self.axes if other is not axis]
             for value in axis.limits:
@@ -234,7 +240,10 @@ class Design:
                     replace(start, **own)
                 except InputError:
                     pairs = (own | dict.fromkeys(o.names, v) for o in others for v in o.limits)
-                    if not any(_is_valid(start, pair) for pair in pairs):
+                    tried = (pair for pair, _ in zip(pairs, left, strict=False))
+                    if not any(_is_valid(start, pair) for pair in tried) and any(
+                        True for _ in left
+                    ):
                         raise
 
     @classmethod
@@ -261,8 +270,9 @@ class Design:
             raise InputError(f"{path} must be smaller than {_LARGEST_FILE / 1e6:g} MB.")
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} must be a TOML file; {error}.") from None
+        except (ValueError, RecursionError) as error:  # also a number of 5,000 digits
+            reason = str(error).rstrip(".")
+            raise InputError(f"{path} must be a TOML file; {reason}.") from None
         unknown = set(content) - _KEYS
         if unknown or not {"experiment", "axes"} <= set(content):
             raise InputError(
@@ -285,12 +295,12 @@ class Design:
     def jobs(self) -> list[Job]:
         """Return all runs, those that share data next to each other."""
         jobs = [
-            self._job(combination, seed)
-            for combination in self._combinations()
-            for seed in range(self.seeds)
+            Job(hash_, varied, parameters, seed)
+            for varied, parameters in self._combinations()
+            for seed, hash_ in enumerate(self._ids(parameters))
         ]
         shared = self.experiment.data_fields
-        start = asdict(self.start) | self.fixed
+        start = self._defaults | self.fixed
         # a stable sort: within the same data the order stays
         return sorted(
             jobs,
@@ -300,25 +310,40 @@ class Design:
             ),
         )
 
-    def _combinations(self) -> list[dict[str, Value]]:
-        if self.draws:
-            streams = np.random.default_rng(0).spawn(self.draws)
-            drawn = [{axis.label: axis.draw(rng) for axis in self.axes} for rng in streams]
-            return list({tuple(one.values()): one for one in drawn}.values())
-        labels = [axis.label for axis in self.axes]
-        grid = itertools.product(*(axis.values for axis in self.axes))
-        return [dict(zip(labels, values, strict=True)) for values in grid]
+    def ids(self) -> Iterator[str]:
+        """Return the hash of each run, in no particular order and without building the runs."""
+        for _, parameters in self._combinations():
+            yield from self._ids(parameters)
 
-    def _job(self, varied: dict[str, Value], seed: int) -> Job:
-        parameters = dict(self.fixed)
-        for axis in self.axes:
-            parameters |= dict.fromkeys(axis.names, varied[axis.label])
-        about = {
-            "experiment": self.experiment.id,
-            "parameters": asdict(self.start) | parameters,
-            "seed": seed,
-        }
-        return Job(json_hash(about)[:20], varied, parameters, seed)
+    def _combinations(self) -> Iterator[tuple[dict[str, Value], dict[str, Value]]]:
+        """Return what is varied in each combination, and all parameters that differ."""
+        for values in dict.fromkeys(self._drawn()) if self.draws else self._grid():
+            varied = {axis.label: value for axis, value in zip(self.axes, values, strict=True)}
+            parameters = dict(self.fixed)
+            for axis, value in zip(self.axes, values, strict=True):
+                parameters |= dict.fromkeys(axis.names, value)
+            yield varied, parameters
+
+    def _grid(self) -> Iterable[tuple[Value, ...]]:
+        return itertools.product(*(axis.values for axis in self.axes))
+
+    def _drawn(self) -> Iterator[tuple[Value, ...]]:
+        for i in range(self.draws):
+            rng = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(i,)))
+            yield tuple(axis.draw(rng) for axis in self.axes)
+
+    def _ids(self, parameters: dict[str, Value]) -> Iterator[str]:
+        """Return the `json_hash` of experiment, parameters and seed for each seed."""
+        about = {"experiment": self.experiment.id, "parameters": self._defaults | parameters}
+        digest = hashlib.sha256(_encode(about)[:-1].encode())
+        for seed in range(self.seeds):
+            whole = digest.copy()
+            whole.update(f', "seed": {seed}}}'.encode())
+            yield whole.hexdigest()[:20]
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        return asdict(self.start)
 
     def describe(self) -> dict[str, Any]:
         """Return the design as plain data."""
@@ -340,6 +365,11 @@ def _number(name: str, value: Any) -> float:
     if not is_finite(value):
         raise InputError(f"{name} must have numbers as its ends; got {value!r}.")
     return float(value)
+
+
+def _check_most(name: str, number: int, most: int) -> None:
+    if number > most:
+        raise InputError(f"{name} must be at most {most:,}; got {shortened(number)}.")
 
 
 def _is_valid(start: Any, changes: Mapping[str, Value]) -> bool:

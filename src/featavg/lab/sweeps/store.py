@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import hashlib
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 # A batch has at most a few hundred runs.
 _LARGEST_PART, _LARGEST_DESIGN, _MOST_VALUES = 1 << 26, 1 << 24, 1_000_000
 _ABOUT = {"id": str, "seed": int, "status": str, "error": str, "source": str, "seconds": float}
-DONE, FAILED = "done", "failed"
+DONE, FAILED, _OUTDATED = "done", "failed", "outdated"
 Row = dict[str, Any]
 
 
@@ -154,13 +155,17 @@ class Store:
         row = self.rows.get(job.id)
         return None if row is None else str(row["status"])
 
-    def tally(self, jobs: Sequence[Job]) -> Tally:
+    def tally(self, design: Design) -> Tally:
         """Return the numbers of runs in each state."""
-        states = [row["status"] for row in self.finished(jobs)]
-        done, failed = states.count(DONE), states.count(FAILED)
-        outdated = sum(job.id in self._outdated and job.id not in self.rows for job in jobs)
-        missing = len(jobs) - done - failed
+        states = Counter(map(self._state, design.ids()))
+        done, failed, outdated = states[DONE], states[FAILED], states[_OUTDATED]
+        missing = states.total() - done - failed
         return Tally(done, failed, missing, outdated, tuple(self.corrupt))
+
+    def _state(self, id: str) -> str:  # noqa: A002
+        if (row := self.rows.get(id)) is not None:
+            return str(row["status"])
+        return _OUTDATED if id in self._outdated else "missing"
 
     def finished(self, jobs: Sequence[Job]) -> list[Row]:
         """Return the finished runs in the order of the design."""
