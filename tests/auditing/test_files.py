@@ -6,6 +6,7 @@ import re
 import sys
 import tracemalloc
 import zipfile
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -143,6 +144,41 @@ def test_a_small_file_that_would_take_much_memory_is_refused(name, write, messag
         read(tmp_path / name)
     assert tracemalloc.get_traced_memory()[1] < 10e6
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+@pytest.mark.parametrize("role", ["label", "subclass"])
+def test_one_long_label_is_refused_before_all_are_as_long(name, role, tmp_path, capsys):
+    columns = {"x": range(3000), "label": ["a", "b"] * 1500, "subclass": ["c", "d"] * 1500}
+    columns[role][7] = "long" * 2000
+    frame = pd.DataFrame(columns)
+    write = {"a.csv": partial(frame.to_csv, index=False), "a.parquet": frame.to_parquet}[name]
+    write(tmp_path / name)
+    tracemalloc.start()
+    assert main(["audit", str(tmp_path / name)]) == 2
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
+    said = capsys.readouterr().err
+    assert f"column '{role}' has one of 8,000 characters in row" in said
+    assert said.count("\n") == 1
+    assert len(said) < 300
+
+
+def test_one_long_id_costs_no_more_than_its_length(tmp_path):
+    ids = [f"p{i}" for i in range(3000)]
+    ids[7] = "long" * 2000
+    frame = pd.DataFrame({"x": range(3000), "label": ["a", "b"] * 1500, "id": ids})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    tracemalloc.start()
+    assert read(tmp_path / "a.csv", id="id").ids == ids
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
+
+
+def test_a_name_of_a_column_that_is_very_long_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text(f"{'x' * 100_000},y\n1,0\n2,1\n")
+    with pytest.raises(InputError, match=r"at most 1,000 characters; a.csv has '[x]{58}…\.$"):
+        read(tmp_path / "a.csv")
 
 
 def npy(header: str) -> bytes:

@@ -9,16 +9,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from featavg.array_files import honest_size
 from featavg.arrays import FloatArray
 from featavg.auditing.table import Roles, Table, make_table
 from featavg.checks import is_missing
-from featavg.errors import InputError
+from featavg.errors import InputError, shortened
 
 # The names that pandas and R give to a column of row numbers.
 _INDICES = ("", "Unnamed: 0", "__index_level_0__")
 # Texts that stand for a missing number.
 _GAPS = ("na", "n/a", "null", "none", "?")
+_LONGEST_NAME = 1000  # of a column
 _LISTED = 3  # the maximum number of places or columns in a message
 
 
@@ -48,7 +51,12 @@ class Columns:
         values: Iterable[Sequence[Any]],
         numbers: Sequence[int],
     ) -> Columns:
-        """Return columns; refuse two of the same name."""
+        """Return columns; refuse a very long name, and two of the same name."""
+        if too_long := [name for name in names if len(name) > _LONGEST_NAME]:
+            raise InputError(
+                f"FILE must have names of columns of at most {_LONGEST_NAME:,} characters; "
+                f"{file} has {shortened(too_long[0])}."
+            )
         name, times = Counter(names).most_common(1)[0] if names else ("", 0)
         if times > 1:
             raise InputError(
@@ -63,14 +71,27 @@ class Columns:
         rest = [name for name in found.rest if not _is_index(name, self.values[name])]
         if not rest:
             raise InputError(f"FILE must have columns of features; {self.file} has none.")
-        y, z, ids = (
-            None if name is None else np.asarray(self.values[name])
-            for name in (found.label, found.subclass, found.id)
+        y, z = (
+            None if name is None else self._labels(name) for name in (found.label, found.subclass)
         )
+        ids = None if found.id is None else _objects(self.values[found.id])
         table = make_table(self._features(rest), y, z, ids, found.label or "", self._place)
         if ids is None:
             table = replace(table, ids=self.numbers, id_name="row")
         return replace(table, notes=tuple(self._notes(roles, found.rest, rest)))
+
+    def _labels(self, name: str) -> NDArray[Any]:
+        """Return a column of labels; refuse one that is too long, because an array pads all."""
+        values = self.values[name]
+        lengths = [len(value) if isinstance(value, str | bytes) else 0 for value in values]
+        longest = max(lengths, default=0)
+        if 4 * longest * len(values) > honest_size(sum(lengths)):
+            point = lengths.index(longest)
+            raise InputError(
+                f"labels must be short; column {shortened(name)} has one of {longest:,} characters "
+                f"{self._place(point)}, {shortened(values[point])}."
+            )
+        return np.asarray(values)
 
     def _place(self, point: int) -> str:
         return f"in row {self.numbers[point]} of {self.file}"
@@ -126,8 +147,8 @@ class Columns:
                 numbers[point] = float(value)
             except (TypeError, ValueError):
                 raise InputError(
-                    f"columns of features must have numbers only; {name!r} has {_short(value)} "
-                    f"{self._place(point)}: leave the column out with {_flag('drop', name)}, or "
+                    f"columns of features must have numbers only; {name!r} has "
+                    f"{shortened(value, 40)} {self._place(point)}: leave the column out with {_flag('drop', name)}, or "
                     f"with {_flag('id', name)} if it names the points."
                 ) from None
         return numbers
@@ -152,9 +173,11 @@ def _flag(flag: str, column: str) -> str:
     return f"--{flag} {shlex.quote(column)}"
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    """Return values as they are, which takes no more memory for a long one among short ones."""
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
 
 
 def _is_index(name: str, values: Sequence[Any]) -> bool:

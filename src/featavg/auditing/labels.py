@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
 from featavg.checks import is_missing
-from featavg.errors import InputError
+from featavg.errors import InputError, shortened
 
 
 def check_labels(
@@ -51,7 +51,7 @@ def check_labels(
         kind = "continuous numbers" if values.dtype.kind == "f" else "others"
         raise InputError(
             f"{name} must have classes, named by whole numbers or text; got {kind}, such as "
-            f"{values.tolist()[0]}."
+            f"{shortened(values.tolist()[0])}."
         )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from featavg.array_files import Arrays, explained_damage
 from featavg.files import DamagedError, parse_json
 
-_LARGEST_HEADER = 1 << 20
+_LARGEST_HEADER, _MOST_DIMENSIONS = 1 << 20, 32
 _TYPES = {
     "F64": "<f8",
     "F32": "<f4",
@@ -79,6 +79,10 @@ def _place(name: str, entry: Any) -> _Place:
         kind, shape, (begin, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
     except (KeyError, TypeError, ValueError):
         raise DamagedError(f"{name[:80]!r} must have a type, a shape and a place") from None
+    if isinstance(shape, list) and len(shape) > _MOST_DIMENSIONS:
+        raise DamagedError(
+            f"{name[:80]!r} must have at most {_MOST_DIMENSIONS} dimensions; got {len(shape):,}"
+        )
     numbers = [*shape, begin, stop] if isinstance(shape, list) else [None]
     if not all(type(number) is int and 0 <= number < 1 << 62 for number in numbers):
         raise DamagedError(f"{name[:80]!r} must have a shape and a place of whole numbers")
@@ -87,7 +91,7 @@ def _place(name: str, entry: Any) -> _Place:
             f"{name[:80]!r} must have one of the types {', '.join(_TYPES)}; got {str(kind)[:20]!r}"
         )
     bytes_needed = int(np.prod(shape, dtype=object)) * np.dtype(_TYPES[kind]).itemsize
-    if len(shape) > 32 or bytes_needed != stop - begin:
+    if bytes_needed != stop - begin:
         raise DamagedError(f"{name[:80]!r} does not have the size that it states")
     return kind, tuple(shape), begin, stop
 
