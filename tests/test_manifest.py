@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from featavg.manifest import MANIFEST, damaged_files, remove_manifest, write_manifest
 from featavg.seals import read_sealed_json, to_sealed_json
+
+OWN = re.compile(r"[ab]\.json|link|(seeds|parts)/[0-9p]\.[a-z]+")
 
 
 @pytest.fixture
@@ -16,7 +20,7 @@ def folder(tmp_path):
     for name in ("a.json", "seeds/0.npz", "parts/p.parquet", "a.json.corrupt", ".a.json.x", "lock"):
         (folder / name).write_text(f"content of {name}")
     (folder / "link").symlink_to(tmp_path / "outside")
-    write_manifest(folder, ["seeds", "missing"])
+    write_manifest(folder, OWN, ["seeds", "missing"])
     return folder
 
 
@@ -24,6 +28,15 @@ def test_it_has_all_files_of_the_folder_and_the_subfolders_that_are_named(folder
     files = read_sealed_json(folder / MANIFEST, most=10_000)["files"]
     assert list(files) == ["a.json", "seeds/0.npz"]
     assert files["a.json"]["bytes"] == len("content of a.json")
+    assert damaged_files(folder) == {}
+
+
+def test_files_of_the_user_are_not_in_it(folder):
+    for name in ("my notes.txt", "notes.md", "seeds/0 (copy).npz"):
+        (folder / name).write_text("before")
+    write_manifest(folder, OWN, ["seeds"])
+    for name in ("my notes.txt", "notes.md", "seeds/0 (copy).npz"):
+        (folder / name).write_text("afterwards")
     assert damaged_files(folder) == {}
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from featavg.files import DamagedError, open_ordinary, write_atomically
+from featavg.files import DamagedError, is_file, open_ordinary, write_atomically
 from featavg.seals import read_sealed_json, to_sealed_json
 
 MANIFEST = "manifest.json"
@@ -22,23 +22,21 @@ _MOST_BYTES, _LARGEST_FILE = 1 << 26, 1 << 34
 _NAME = re.compile(r"(?:[\w-][\w.-]*/)?[\w-][\w.-]*")  # in the folder, or in a subfolder
 
 
-def write_manifest(folder: Path, subfolders: Iterable[str] = ()) -> None:
-    """Write the manifest of the files in a folder and in some of its subfolders."""
+def write_manifest(folder: Path, own: re.Pattern[str], subfolders: Iterable[str] = ()) -> None:
+    """Write the manifest of the files in a folder and in some of its subfolders.
+
+    `own` matches the names of what featavg writes, such as ``seeds/0.npz``. Other files belong to
+    the user, who may change them.
+    """
     files = {}
     for place in (folder, *(folder / name for name in subfolders)):
         for path in sorted(place.iterdir()) if place.is_dir() else ():
             name = path.relative_to(folder).as_posix()
-            if _belongs(path):
+            if own.fullmatch(name) and is_file(path):
                 with suppress(FileNotFoundError):  # another process may be at work here
                     files[name] = {"bytes": path.stat().st_size, "sha256": _sha256(path)}
     content = to_sealed_json({"format": _FORMAT, "files": files})
     write_atomically(folder / MANIFEST, content)
-
-
-def _belongs(path: Path) -> bool:
-    """Return whether a manifest names a file: no lock, nothing hidden or set aside, no link."""
-    excluded = path.name in (MANIFEST, "lock") or path.suffix == ".corrupt"
-    return not excluded and path.name[0] != "." and path.is_file() and not path.is_symlink()
 
 
 def remove_manifest(folder: Path) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from featavg import DamagedFileWarning, InputError
 from featavg.experiments import run
+from featavg.manifest import damaged_files
 from featavg.seals import check_seal, read_sealed_json, to_sealed_json
 from support.damage import bomb, flipped, flipped_with_manifest, removed
 from support.probe import Probe, Settings, contents
@@ -191,6 +192,17 @@ def test_any_other_damaged_file_is_named_and_written_again(tmp_path, name):
         run(probe.experiment, out=tmp_path)
     assert probe.measured == [0, 1, 2]
     assert contents(folder) == before
+
+
+def test_a_file_of_the_user_is_left_alone(tmp_path, recwarn):
+    probe = Probe()
+    notes = run(probe.experiment, out=tmp_path).folder / "my notes.txt"
+    for text in ("before", "after"):
+        notes.write_text(text)
+        folder = run(probe.experiment, out=tmp_path).folder
+        assert damaged_files(folder) == {}
+    assert notes.read_text() == "after"
+    assert not recwarn
 
 
 def test_a_seed_file_that_unpacks_to_gigabytes_is_refused(tmp_path):

@@ -148,8 +148,8 @@ class Columns:
             except (TypeError, ValueError):
                 raise InputError(
                     f"columns of features must have numbers only; {name!r} has "
-                    f"{shortened(value, 40)} {self._place(point)}: leave the column out with {_flag('drop', name)}, or "
-                    f"with {_flag('id', name)} if it names the points."
+                    f"{shortened(value, 40)} {self._place(point)}: leave the column out with "
+                    f"{_flag('drop', name)}, or with {_flag('id', name)} if it names the points."
                 ) from None
         return numbers
 

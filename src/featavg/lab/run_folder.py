@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import platform
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _VERSIONS_OF = ("featavg", "numpy", "scipy", "matplotlib", "torch")
+_OWN_FILES = re.compile(
+    r"(parameters|provenance|summary|views)\.json|(results|scalars)\.csv|figure\.(png|svg)"
+    r"|seeds/[0-9]+\.(json|npz)"
+)
 _MOST_ARRAYS, _MOST_JSON = 1 << 32, 1_000_000
 
 
@@ -156,7 +161,7 @@ class RunFolder:
 
     def finish(self) -> None:
         """Write the manifest, when all other files are there."""
-        write_manifest(self.path, ["seeds"])
+        write_manifest(self.path, _OWN_FILES, ["seeds"])
 
     def _write(self, name: str, content: bytes) -> None:
         remove_manifest(self.path)

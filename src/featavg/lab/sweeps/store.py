@@ -14,6 +14,7 @@ import contextlib
 import fcntl
 import hashlib
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _LARGEST_PART, _LARGEST_DESIGN, _MOST_VALUES = 1 << 26, 1 << 24, 1_000_000
 _ABOUT = {"id": str, "seed": int, "status": str, "error": str, "source": str, "seconds": float}
 DONE, FAILED, _OUTDATED = "done", "failed", "outdated"
+_OWN_FILES = re.compile(r"design\.json|results\.parquet|parts/[0-9a-f]{32}\.parquet")
 Row = dict[str, Any]
 
 
@@ -181,7 +183,7 @@ class Store:
         table = self.table(jobs)
         remove_manifest(self.path)
         write_atomically(self.path / "results.parquet", _bytes(table))
-        write_manifest(self.path, ["parts"])
+        write_manifest(self.path, _OWN_FILES, ["parts"])
         return table
 
     @contextlib.contextmanager
