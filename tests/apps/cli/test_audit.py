@@ -101,3 +101,32 @@ def test_the_sample_is_what_scikit_learn_has():
     np.testing.assert_array_equal(table.subclass.astype(int), digits.target[:400])
     assert ((table.y == "low") == (digits.target[:400] < 5)).all()
     assert SAMPLE.stat().st_size < 100_000
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("points.csv", "points.csv in it would be overwritten and is read; got own."),
+        ("label-next.csv", "label-next.csv in it would be overwritten and was not written by this"),
+        ("audit.json", "audit.json in it would be overwritten and was not written by this command"),
+        ("audit.html", "audit.html in it would be overwritten and was not written by this command"),
+    ],
+)
+def test_files_that_an_audit_did_not_write_are_left_alone(
+    name, reason, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "own"
+    own.mkdir()
+    pd.DataFrame({"a": np.arange(40.0) ** 2, "y": ["u", "v"] * 20}).to_csv(own / name, index=False)
+    before = (own / name).read_bytes()
+    file = "own/points.csv"
+    if name != "points.csv":
+        file = "data.csv"
+        (tmp_path / file).write_bytes(before)
+    assert main(["audit", file, "--out", "own"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"featavg: out must be another folder, because {reason}")
+    assert err.count("\n") == 1
+    assert [path.name for path in own.iterdir()] == [name]
+    assert (own / name).read_bytes() == before

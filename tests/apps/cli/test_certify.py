@@ -206,6 +206,22 @@ def test_bad_input_is_one_sentence(arguments, message, folder, calls, capsys):
     assert not calls
 
 
+def test_its_own_file_is_written_again_and_that_of_the_user_is_left_alone(folder, calls, capsys):
+    arguments = ["certify", "model.npz", "points.npz", "--out", "out"]
+    for _ in range(2):
+        assert command(capsys, *arguments)[0] == 0
+    np.savetxt(
+        folder / "radii.csv", np.c_[POINTS, LABELS], delimiter=",", header="a,b,y", comments=""
+    )
+    before = (folder / "radii.csv").read_bytes()
+    reasons = {"points.npz": "was not written by this command", "radii.csv": "is read"}
+    for data, reason in reasons.items():
+        code, _, err = command(capsys, "certify", "model.npz", data, "--out", ".")
+        assert code == 2
+        assert f"radii.csv in it would be overwritten and {reason}; got .." in err
+        assert (folder / "radii.csv").read_bytes() == before
+
+
 def test_what_help_says_about_saving_is_true(folder, calls, capsys):
     """The lines are run, on a model whose predictions are known."""
     from sklearn.linear_model import LogisticRegression

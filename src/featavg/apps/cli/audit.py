@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from featavg.apps.cli.outputs import check_outputs
 from featavg.apps.cli.terminal import OK, Terminal, print_json, whole_number
 from featavg.files import to_json, write_atomically
-from featavg.lab.run_folder import check_writable
 
 if TYPE_CHECKING:
     from featavg.auditing.verdict import Audit
@@ -29,6 +29,12 @@ _DESCRIPTION = (
     "held-out point for each classifier, weakest first) and label-next.csv."
 )
 _NEXT = "label-next.csv"
+_BEGINNINGS = {
+    "points.csv": r"(id|row|index),class,subclass,radius_averaging,kind_averaging,",
+    _NEXT: r"order,(id|row|index),class,subclass\n",
+    "audit.json": r'\{\s*"classes": ',
+    "audit.html": r"<!doctype html>.*<title>Audit of ",
+}
 _EXAMPLES = (
     "Examples: featavg audit embeddings.npz; featavg audit points.csv --label species --subclass "
     "variety --id specimen --drop collector --drop year --standardize --out report"
@@ -78,7 +84,7 @@ def audit(options: argparse.Namespace) -> int:
     from featavg.auditing.files import read
 
     out = options.out or options.file.with_name(f"{options.file.stem}-audit")
-    check_writable(out)
+    check_outputs(out, _BEGINNINGS, [options.file])
     columns = {name: getattr(options, name) for name in ("label", "subclass", "id", "drop")}
     table = read(options.file, **columns)
     found = audit_points(

@@ -16,12 +16,13 @@ from rich.table import Table
 
 from featavg import checks
 from featavg.apps.cli.audit import add_columns
+from featavg.apps.cli.outputs import check_outputs
 from featavg.apps.cli.terminal import OK, Terminal, print_json, whole_number
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
 from featavg.files import write_atomically
-from featavg.lab.run_folder import check_writable
 
+_BEGINNINGS = {"radii.csv": r"index,(id,)?label,prediction,lower,upper,exact,norm\n"}
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 _DESCRIPTION = """\
 Compute how far each point can be moved before the decision of a network changes: exactly where the
@@ -97,7 +98,7 @@ def certify(options: argparse.Namespace) -> int:
     from featavg.robustness import certify as exact
 
     out = options.out or options.data.with_name(f"{options.data.stem}-certify")
-    check_writable(out)
+    check_outputs(out, _BEGINNINGS, [options.model, options.data])
     net = read_shallow(options.model)
     columns = {name: getattr(options, name) for name in ("label", "id", "drop")}
     table = read(options.data, **columns, need_labels=False)
