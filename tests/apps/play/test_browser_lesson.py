@@ -45,12 +45,20 @@ def test_it_is_there_at_once_and_is_scrubbed_and_dragged(open_page, lesson):
     page.mouse.up()
     assert number(page, "#accuracy-coarse") == number(page, "#accuracy-fine") == 0
     late = page.inner_text("#robust-facts")
+    assert "keeps them apart" in page.inner_text("#intro-text")
+    expect(page.locator("#late-slice")).to_have_text("")
     page.locator("#scrub").focus()
     page.keyboard.press("Home")
     expect(page.locator("#time")).to_contain_text("t = 0 of 15")
     facts = page.locator("#robust-facts")
     expect(facts).not_to_have_text(late)  # radii are recorded for all times
     expect(facts).to_contain_text("25 fresh points")
+    told = page.inner_text("#intro-text")
+    assert told.startswith("This is t = 0. ")
+    assert f"averaging index of {page.inner_text('#index-fine')}" in told
+    medians = re.search(r"median radius (\S+) and (\S+)", facts.inner_text()).groups()
+    assert all(f"median radius of {median}" in told for median in medians)
+    expect(page.locator("#late-slice")).to_have_text("At t = 15, where training is now.")
 
 
 def test_it_is_played_paused_and_stepped(open_page, lesson):
@@ -86,6 +94,9 @@ def test_other_recordings_and_the_tour_are_clicked_through(open_page, lesson):
     for hidden in ("#forward", "#share", "#slider-clusters"):
         expect(page.locator(hidden)).to_be_hidden()
     expect(page.locator("#knob-clusters")).to_be_disabled()
+    for _ in range(3):
+        page.click("#tour-next")
+    expect(page.locator("#intro-text")).to_contain_text("then choose another preset.")
 
 
 def test_an_address_that_is_not_recorded_gets_a_message(open_page, lesson):

@@ -216,6 +216,12 @@ def test_scrubbing_back_says_which_time_the_radii_are_of(open_page):
     expect(page.locator("#late-robust")).to_have_text("")
     page.locator("#scrub").focus()
     page.keyboard.press("Home")
-    expect(page.locator("#late-robust")).to_have_text("At t = 60, where training is now.")
+    for panel in ("robust", "slice"):
+        late = page.locator(f"#late-{panel}")
+        expect(late).to_have_text("At t = 60, where training is now.")
+    told = page.inner_text("#intro-text")
+    index = page.inner_text("#index-coarse")
+    assert f"This is t = 0. The 2-class network has an averaging index of {index}" in told
+    assert "median radius" not in told  # it is not known at this time
     page.keyboard.press("End")
     expect(page.locator("#late-robust")).to_have_text("")

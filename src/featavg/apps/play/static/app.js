@@ -80,6 +80,7 @@ function connect() {
   $("scrub").addEventListener("input", () => {
     const value = Number($("scrub").value);
     state.shown = value >= state.frames.length - 1 ? null : value;
+    showIntroduction();
     draw("heat", "curves", "robust", "slices");
   });
   $("radius").addEventListener("input", () => {

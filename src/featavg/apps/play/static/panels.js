@@ -132,10 +132,10 @@ export function drawRadius() {
   $("robust-facts").textContent = told.length
     ? `${Math.min(...networks().map((n) => found[n].points))} fresh points, median radius ${told.join(" and ")}${state.described.law ? " · dotted: the granularity law" : ""}`
     : `median radius ${networks().map(() => "–").join(" and ")}`;
-  const late = isOld ? `At t = ${number(newest()[networks()[0]].steps, 4)}, where training is now.` : "";
-  for (const name of ["robust", "slice"]) {
-    $(`panel-${name}`).classList.toggle("old", isOld || (name === "slice" && state.shown !== null));
-    $(`late-${name}`).textContent = late;
+  const hasOldPlanes = state.shown !== null && networks().some((name) => state.slices[name]);
+  for (const [name, isLate] of [["robust", isOld], ["slice", hasOldPlanes]]) {
+    $(`panel-${name}`).classList.toggle("old", isLate);
+    $(`late-${name}`).textContent = isLate ? `At t = ${number(newest()[networks()[0]].steps, 4)}, where training is now.` : "";
   }
 }
 

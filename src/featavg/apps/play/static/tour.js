@@ -2,12 +2,15 @@
 
 import { fixed, number } from "./format.js";
 import { draw } from "./panels.js";
-import { $, isTraining, networks, newest, state, title } from "./state.js";
+import { source } from "./source.js";
+import { $, isTraining, measured, networks, newest, state, title, visible } from "./state.js";
 
+// all numbers are those of the time that is shown, as in the panels
 const both = () => networks().length === 2;
-const isMeasured = () => both() && state.radii !== null && newest() !== null;
-const index = (name) => fixed(newest()?.[name]?.index, 2);
-const median = (name) => number(state.radii?.[name]?.median, 3);
+const index = (name) => fixed(visible()?.[name]?.index, 2);
+const median = (name) => number(measured().radii?.[name]?.median, 3);
+const time = (frame) => number(frame[networks()[0]].steps, 4);
+const hasPresets = () => state.about.presets.length > 1;
 const more = (count, one, many) => `${count} more ${count === 1 ? one : many}`;
 
 const STEPS = [
@@ -27,10 +30,10 @@ const STEPS = [
     title: "What the neurons learned",
     panels: ["panel-coarse", "panel-fine"],
     text: () => "A column is a neuron, a row is a cluster; bright means that they point the same way. "
-      + (isMeasured()
+      + (both() && visible() !== null
         ? `The averaging index is 1 where every neuron mixes all clusters of its side, and 0 where each has one of its own: it is ${index("coarse")} `
           + `for the ${title("coarse")} network and ${index("fine")} for the ${title("fine")} network.`
-        : "Train with both kinds of labels to compare them."),
+        : source.isLesson ? "" : "Train with both kinds of labels to compare them."),
   },
   {
     title: "How far the nearest turn is",
@@ -39,7 +42,7 @@ const STEPS = [
       const { coarse, fine } = state.slices;
       return "Within the circle nothing turns this fresh point; the green arrow is the smallest perturbation that does. "
         + (coarse && fine
-          ? `The two pictures have one scale: ${number(coarse.radius, 3)} for the ${title("coarse")} network, ${number(fine.radius, 3)} for the ${title("fine")} network. `
+          ? `The two pictures ${state.shown === null ? "" : `are of t = ${time(newest())} and `}have one scale: ${number(coarse.radius, 3)} for the ${title("coarse")} network, ${number(fine.radius, 3)} for the ${title("fine")} network. `
             + `The dashed arrow is one direction for all points, from one side to the other. Try another point.`
           : "It is computed where training ends or pauses.");
     },
@@ -49,14 +52,20 @@ const STEPS = [
     panels: ["panel-robust"],
     text() {
       const { formulas } = state.described;
-      return (isMeasured()
-        ? `Half of the fresh points are turned within ${median("coarse")} for the ${title("coarse")} network and within ${median("fine")} for the ${title("fine")} network. `
+      const { radii, isOld } = measured();
+      return (both() && radii
+        ? `${isOld ? `At t = ${time(newest())}, half` : "Half"} of the fresh points are turned within ${median("coarse")} for the ${title("coarse")} network and within ${median("fine")} for the ${title("fine")} network. `
         : "Half of the fresh points are turned where a curve crosses 50 %. ")
         + `Theory says ${formulas.coarse} for sides alone and ${formulas.fine} for a label of each cluster: the more clusters, the more finer labels gain. `
-        + "Drag the radius, then change k and train again.";
+        + advice();
     },
   },
 ];
+
+function advice() {
+  if (!source.isLesson) return "Drag the radius, then change k and train again.";
+  return hasPresets() ? "Drag the radius, then choose another preset." : "Drag the radius, then drag the time back.";
+}
 
 let step = null; // of the tour; null outside it
 
@@ -78,15 +87,17 @@ export function showIntroduction() {
 
 function sentence() {
   if (isTraining()) return `${both() ? "Both networks are learning from the same points" : "The network is learning"}; watch the pictures form.`;
-  if (newest() === null || state.radii === null) return "Guess what the neurons will learn, then press Train.";
+  const seen = visible(), { radii, isOld } = measured();
+  if (!seen || !radii) return "Guess what the neurons will learn, then press Train.";
   const { told } = state.described;
-  const numbers = (name) => `an averaging index of ${index(name)} and a median radius of ${median(name)}`;
-  const averages = both() && newest().coarse.index > 0.8 && newest().fine.index < 0.2;
-  const seen = averages
+  const averages = both() && !isOld && seen.coarse.index > 0.8 && seen.fine.index < 0.2;
+  const numbers = (name) => `an averaging index of ${index(name)}${isOld ? "" : ` and a median radius of ${median(name)}`}`;
+  const words = averages
     ? `Told of each point ${told.coarse}, the ${title("coarse")} network mixes the clusters of a side and is turned within ${median("coarse")}; `
       + `told ${told.fine}, the ${title("fine")} network keeps them apart and withstands ${median("fine")}.`
     : networks().map((name) => `The ${title(name)} network has ${numbers(name)}.`).join(" ");
-  return `${seen} Try: drag the radius, choose a preset, or take the tour.`;
+  const when = state.shown === null ? "" : `This is t = ${time(seen)}. `;
+  return `${when}${words} Try: drag the radius, ${hasPresets() ? "choose a preset, " : ""}or take the tour.`;
 }
 
 function go(to) {
