@@ -114,3 +114,16 @@ def test_screenshots(open_page, lesson, name, width):
     folder = ARTEFACTS / "playground"
     folder.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=folder / f"lesson-{name}.png", full_page=True)
+
+
+def test_on_a_phone_the_tour_leaves_its_panels_visible(open_page, lesson):
+    viewport = {"width": 390, "height": 844}
+    page = open_page(at=lesson, viewport=viewport, reduced_motion="reduce")
+    wait_measured(page)
+    page.click("#tour")
+    for _ in range(3):
+        page.click("#tour-next")
+        strip = page.locator("#panel-intro").bounding_box()
+        for spot in page.locator(".spot:not(#panel-intro)").all():
+            box = spot.bounding_box()
+            assert 0 <= box["y"] < box["y"] + box["height"] <= strip["y"]
