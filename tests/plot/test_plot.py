@@ -6,15 +6,19 @@ import base64
 import io
 import re
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
 import featavg as fa
+from featavg.drawing import pictured
 from featavg.drawing.common import over_training
 from featavg.drawing.pictured import on_axes
+from featavg.estimators.frontier import Frontier
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +174,41 @@ def test_the_frontier_marks_the_chosen_place(frontier):
     assert chosen.get_xdata()[0] == pytest.approx(frontier.radius[frontier.chosen], rel=1e-5)
     several = fa.plot.frontier(frontier, frontier, labels=["one", "two"])
     assert len(several.get_legend().get_texts()) == 4
+
+
+def test_frontiers_are_drawn_whole_and_at_their_own_scale():
+    low, high = (
+        Frontier(np.arange(1, 4), np.array(accuracy), np.array(radius), 100, 100)
+        for accuracy, radius in (([0.9, 0.89, 0.88], [2, 3, 4]), ([1.0, 0.99, 0.95], [6, 7, 8]))
+    )
+    for axes in (fa.plot.frontier(low, high, labels=["one", "two"]), fa.plot.frontier(low)):
+        x, y = (np.concatenate([get(line) for line in axes.lines]) for get in (_x, _y))
+        (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+        assert left < x.min() < x.max() < right
+        assert 0.8 < bottom < y.min() < y.max() < top
+
+
+def _x(line):
+    return line.get_xdata()
+
+
+def _y(line):
+    return line.get_ydata()
+
+
+def test_legends_and_numbers_of_small_pictures_are_not_cut(run):
+    signs = np.repeat([1.0, -1.0], 5)
+    net = fa.BinaryNet(signs[:, None] * np.eye(2)[[0] * 5 + [1] * 5] + 0.1)
+    with mpl.rc_context({"font.size": 10}):
+        for result in (run, net):
+            figure = Figure(figsize=pictured._SMALL, layout="constrained", dpi=96)
+            axes = figure.subplots()
+            result.plot(axes)
+            figure.canvas.draw()
+            assert figure.bbox.x0 <= axes.get_tightbbox().x0
+            assert axes.get_tightbbox().x1 <= figure.bbox.x1
+            for text in axes.texts:
+                assert text.get_window_extent().width < axes.bbox.width / 10
 
 
 def test_the_boundary_is_where_the_decision_turns(run, train):

@@ -179,11 +179,19 @@ def heat_map(
         for label in axes.get_xticklabels():
             label.set(rotation=45, ha="right", rotation_mode="anchor")
     if max(values.shape) <= _WRITTEN:
+        size = _font_of_cells(axes, values.shape)
         for (i, j), value in np.ndenumerate(values):
             text = f"{value:.2f}".replace("-0.00", "0.00")
             colour = "black" if value > low + 0.6 * (high - low) else "white"
-            axes.text(j, i, text, ha="center", va="center", fontsize=6.5, color=colour)
+            axes.text(j, i, text, ha="center", va="center", fontsize=size, color=colour)
     return picture
+
+
+def _font_of_cells(axes: Axes, shape: Sequence[int]) -> float:
+    """Return the size in points in which -0.00 fits into a cell of a matrix, at most 6.5."""
+    width, height = _inches(axes)
+    cell = min((width - 1.6) / shape[1], (height - 0.9) / shape[0])
+    return float(np.clip(0.85 * 72 * cell / 2.6, 4.0, 6.5))
 
 
 def curves(axes: Axes, view: Curves, panel: Panel) -> None:
@@ -201,7 +209,9 @@ def curves(axes: Axes, view: Curves, panel: Panel) -> None:
     for mark in panel.marks:
         draw_mark(axes, mark)
     if any(line.label for line in panel.lines):
-        draw_legend(axes, ncols=_legend_columns(columns_of(axes)))
+        columns = columns_of(axes)
+        labels = [line.label for line in panel.lines]
+        draw_legend(axes, ncols=_legend_columns(columns, _inches(axes)[0], labels))
 
 
 def _line(axes: Axes, line: Line) -> None:
@@ -230,7 +240,9 @@ def _plain_ticks(axes: Axes) -> None:
 def _reach(view: Curves) -> tuple[float, float]:
     """Return the ends of the x axis: those of our own curves, not of the paper's."""
     ours = [line.x for panel in view.panels for line in panel.lines if line.role != "paper"]
-    return ends(np.concatenate([numbers(x) for x in ours]), view.x_scale)
+    low, high = ends(np.concatenate([numbers(x) for x in ours]), view.x_scale)
+    space = _space(low, high) if view.paths else 0.0
+    return low - space, high + space
 
 
 def _range(view: Curves, panel: Panel) -> tuple[float, float]:
@@ -246,9 +258,13 @@ def _range(view: Curves, panel: Panel) -> tuple[float, float]:
     low, high = ends(np.concatenate([*values, across]), panel.y_scale)
     if panel.y_scale == "log":
         return low / 1.3, high * 1.3
-    low = 0.0 if 0 < low < 0.9 * high else low
-    space = 0.05 * ((high - low) or abs(high) or 1.0)
+    low = 0.0 if 0 < low < 0.9 * high and not view.paths else low
+    space = _space(low, high)
     return low - (space if low else 0.4 * space), high + space
+
+
+def _space(low: float, high: float) -> float:
+    return 0.05 * ((high - low) or abs(high) or 1.0)
 
 
 def _axis(panel: Panel) -> tuple[str, str]:
@@ -265,12 +281,23 @@ def _size(view: View, columns: int) -> tuple[float, float]:
     if isinstance(view, HeatMaps):
         width = min(width, WIDTHS[3])
         return width, 0.85 * width + 1.0
-    entries = max(len(panel.lines) for panel in view.panels)
-    return width, 3.6 + 0.19 * -(-entries // _legend_columns(columns))
+    legends = [[line.label for line in panel.lines] for panel in view.panels]
+    rows = max(-(-len(one) // _legend_columns(columns, width, one)) for one in legends)
+    return width, 3.6 + 0.19 * rows
 
 
-def _legend_columns(columns: int) -> int:
-    return 2 if columns <= 2 else 1
+def _legend_columns(columns: int, width: float, labels: Sequence[str]) -> int:
+    """Return 2 where two columns of a legend are sure to fit below a panel of a width in inches."""
+    longest = 0.5 + 0.067 * max(map(len, labels), default=0)
+    return 2 if columns <= 2 and 2 * longest <= width else 1
+
+
+def _inches(axes: Axes) -> tuple[float, float]:
+    """Return the width and height of the part of the figure that axes are in."""
+    place = axes.get_subplotspec()
+    rows, columns = (1, 1) if place is None else place.get_gridspec().get_geometry()
+    width, height = axes.get_figure(root=True).get_size_inches()  # type: ignore[union-attr]
+    return float(width) / columns, float(height) / rows
 
 
 def _note(view: View) -> str:

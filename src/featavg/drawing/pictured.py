@@ -13,7 +13,7 @@ from featavg.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SIZE, _SMALL = (6.2, 4.4), (4.2, 3.2)  # of pictures in inches: from `plot`, and in a notebook
+_SIZE, _SMALL = (6.2, 4.4), (4.6, 3.5)  # of pictures in inches: from `plot`, and in a notebook
 
 
 class Pictured(ABC):

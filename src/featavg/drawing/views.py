@@ -174,6 +174,8 @@ class Curves:
         What the slider goes along: "radius (L2)", "ηt".
     x_scale : {"linear", "log"}
         How its axis is drawn.
+    paths : bool
+        Whether the lines are paths, which need space on all sides, and the axes no 0.
     """
 
     title: str
@@ -181,6 +183,7 @@ class Curves:
     panels: Sequence[Panel] = at_most(_MOST_PANELS)
     x_scale: str = one_of(SCALES, "linear")
     start: Number = None
+    paths: bool = False
     note: str = ""
     kind: str = field(default="curves", init=False)
 
@@ -321,10 +324,7 @@ def rounded(values: ArrayLike, digits: int = 6) -> Any:
 
 
 _KINDS: dict[str, type[View]] = {
-    "heat-maps": HeatMaps,
-    "curves": Curves,
-    "dots": Dots,
-    "claims": Claims,
+    **{"heat-maps": HeatMaps, "curves": Curves, "dots": Dots, "claims": Claims}
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from featavg.arrays import FloatArray, IntArray
 from featavg.data.law import Sample
 from featavg.drawing.pictured import Pictured
-from featavg.drawing.views import Curves, Line, Mark, Panel, rounded
+from featavg.drawing.views import Curves, Line, Panel, rounded
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.loss import Loss
 from featavg.training.descent import cheaper_method, descend
@@ -115,8 +115,10 @@ class Frontier(Pictured):
     def view(self) -> Curves:
         """Return the path, the chosen place, and the lowest accuracy that may be chosen."""
         lowest = self.lowest_accuracy(self.robustness)
-        mark = Mark(f"lowest accuracy to choose: {lowest:.3f}", lowest, "y")
-        return frontier_curves(self.lines(), self.points, self.held_out, [mark])
+        label = f"lowest accuracy to choose: {lowest:.3f}"
+        across = rounded([self.radius.min(), self.radius.max()])
+        bound = Line(label, across, rounded([lowest, lowest]), role="quiet")
+        return frontier_curves([*self.lines(), bound], self.points, self.held_out)
 
     def __repr__(self) -> str:
         i = self.chosen
@@ -127,14 +129,12 @@ class Frontier(Pictured):
         )
 
 
-def frontier_curves(
-    lines: Sequence[Line], points: int, held_out: bool, marks: Sequence[Mark] = ()
-) -> Curves:
+def frontier_curves(lines: Sequence[Line], points: int, held_out: bool) -> Curves:
     """Return a view of accuracy over the radius, for one path or several."""
     which = "held-out" if held_out else "training"
     y = f"accuracy, {points} {which} points"
     title = "Accuracy and robustness"
-    return Curves(title, "median certified radius", [Panel(title, y, lines, marks)])
+    return Curves(title, "median certified radius", [Panel(title, y, lines)], paths=True)
 
 
 def checkpoint_steps(max_iter: int) -> IntArray:
