@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from featavg import InputError
@@ -99,6 +101,20 @@ def test_every_experiment_has_a_sentence_on_what_to_see():
         assert sentence.endswith(".")
         assert ". " not in sentence
         assert 50 < len(sentence) < 230
+
+
+def test_what_to_see_is_said_of_default_and_quick_parameters_alone(tmp_path):
+    experiment = EXPERIMENTS["figure2-synthetic"]
+    usual = asdict(experiment.parameters)
+    settings = {
+        "own": (usual | {"weight_scale": 1e-3}, 0),
+        "paper": (usual, 1),
+        "quick": (asdict(experiment.quick), 1),
+    }
+    for name, (parameters, times) in settings.items():
+        run_folder(tmp_path / name, parameters=parameters)
+        shown = Page(write_report(tmp_path / name).path)
+        assert shown.text.count(CAPTIONS[experiment.id]) == times, name
 
 
 def test_every_text_of_a_run_is_only_text(tmp_path):

@@ -1,4 +1,4 @@
-"""One sentence for each experiment on what to see in its figure.
+"""One sentence for each experiment on what to see in its figure, with default or quick parameters.
 
 They are here and not with the experiments, because what an experiment has measured counts only as
 long as its code is the same.

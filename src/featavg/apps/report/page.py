@@ -140,7 +140,8 @@ def item(run: SavedRun, image: Image | None, beside: Path, drawn: list[View]) ->
     return {
         "run": run,
         "beyond": experiment is not None and experiment.series == "beyond",
-        "see": CAPTIONS.get(summary.experiment, ""),
+        # with parameters of someone's own, another thing may be to see
+        "see": CAPTIONS.get(summary.experiment, "") if run.setting else "",
         "paper": "an experiment of another version" if experiment is None else experiment.paper,
         "which": run.setting or ", ".join(differences[:_LISTED] + more),  # in lists of runs
         "differences": differences,
