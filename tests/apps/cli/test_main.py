@@ -98,7 +98,10 @@ def test_the_verdict_on_claims_counts_those_that_are_violated():
         ledger.Entry(claim, (Finding(1.0, 1.0, slack, ""),))
         for claim, slack in zip(claims, slacks, strict=True)
     ]
-    said = "2 of 4 claims hold, 1 are violated, 1 are not stated at this scale"
+    said = (
+        "2 of 4 claims hold in every seed, 1 are violated in at least one, "
+        "1 are not stated at this scale"
+    )
     good, bad = (experiments._on_claims(entries, holds) for holds in (True, False))
     assert good == f"{said}; every identity of gradient descent holds, as it must."
     assert bad == f"{said}; not every expectation holds."

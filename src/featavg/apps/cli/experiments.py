@@ -126,7 +126,10 @@ def theory(options: argparse.Namespace) -> int:
 def _on_claims(entries: Sequence[ledger.Entry], holds: bool) -> str:
     """Return how many claims hold, and whether the expectations of the experiment do."""
     count = Counter(entry.verdict for entry in entries)
-    parts = [f"{count[HOLDS]} of {len(entries)} claims hold, {count[VIOLATED]} are violated"]
+    parts = [
+        f"{count[HOLDS]} of {len(entries)} claims hold in every seed",
+        f"{count[VIOLATED]} are violated in at least one",
+    ]
     parts += [f"{count[NOT_STATED]} are {NOT_STATED}"] if count[NOT_STATED] else []
     identities = "every identity of gradient descent holds, as it must"
     return ", ".join(parts) + f"; {identities if holds else 'not every expectation holds'}."
