@@ -86,6 +86,13 @@ def test_a_lesson_that_is_too_large_is_refused_and_the_old_one_stays(
     assert [file.name for file in tmp_path.iterdir()] == ["lesson.html"]
 
 
+def test_a_lesson_that_cannot_be_written_is_refused_before_it_is_recorded(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(lesson, "record", lambda wanted, report: pytest.fail("it is recorded"))
+    with pytest.raises(fa.InputError, match=r"in a folder that can be written to; got '.*x.html'"):
+        lesson.save_lesson(tmp_path / "file" / "x.html", [preset_of_link(TINY)], progress=False)
+
+
 def test_modules_are_bundled_once_each_after_what_they_need():
     modules = {
         "app": 'import { f } from "./f.js";\nimport { $ } from "./state.js";\nf($);',

@@ -18,7 +18,7 @@ from featavg.apps.play.presets import Preset
 from featavg.apps.play.recording import PLANES, record, steps_to_record
 from featavg.apps.play.settings import Settings
 from featavg.errors import InputError
-from featavg.files import write_atomically
+from featavg.files import can_hold_files, write_atomically
 from featavg.progress import ProgressReporter
 
 LARGEST = 5_000_000
@@ -34,6 +34,10 @@ def save_lesson(path: Path, menu: Sequence[Preset], *, progress: bool = True) ->
         raise InputError(f"the lesson must be a file; {str(path)!r} is a folder.")
     if path.suffix not in {".html", ".htm"}:
         raise InputError(f"the lesson is a page, and its name ends in .html; got {str(path)!r}.")
+    if not can_hold_files(path.absolute().parent):
+        raise InputError(
+            f"the lesson must be in a folder that can be written to; got {str(path)!r}."
+        )
     wanted: dict[str, Settings] = {p.settings.to_query(): p.settings for p in menu}
     trainings = list(wanted.values())
     total = steps_to_record(trainings)
