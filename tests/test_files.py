@@ -141,3 +141,33 @@ def test_sealed_json_in_which_anything_differs_is_refused(change, reason, tmp_pa
     path.write_text(change(to_sealed_json(VALUE).decode()))
     with pytest.raises(InputError, match=f"a.json .*{reason}"):
         read_sealed_json(path, most=10_000)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_pipe_is_not_replaced_by_a_file(linked, tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    if linked:
+        (tmp_path / "link").symlink_to(path)
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(InputError, match=r"^out must be a file or a new name; got .*a pipe\.$"):
+        write_atomically(tmp_path / "link" if linked else path, b"new")
+    assert path.is_fifo()
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_link_to_a_file_is_replaced_and_the_file_stays(tmp_path):
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_atomically(tmp_path / "link", b"new")
+    assert (tmp_path / "link").read_bytes() == b"new"
+    assert (tmp_path / "file").read_bytes() == b"old"
+
+
+def test_a_damaged_file_that_cannot_be_renamed_is_not_said_to_be(tmp_path):
+    path = tmp_path / "a.npz"
+    path.write_bytes(b"damaged")
+    (tmp_path / "a.npz.corrupt" / "full").mkdir(parents=True)  # which a file cannot replace
+    with pytest.warns(DamagedFileWarning, match=r"\(no\): it cannot be set aside, and it is made"):
+        discard(path, "cannot read a.npz: no.", "it is made again")
+    assert path.read_bytes() == b"damaged"

@@ -33,8 +33,11 @@ def write_atomically(path: Path, content: bytes | memoryview) -> None:
     """Write a file so that a reader, or a crash, sees the old or the new one and nothing else.
 
     A process that is killed here leaves a temporary file beside it. The next one that writes the
-    same file, or calls `clear_leftovers`, removes it.
+    same file, or calls `clear_leftovers`, removes it. A device or a pipe is refused, because the
+    new file would take its place.
     """
+    if not _may_be_replaced(path):
+        raise InputError(f"out must be a file or a new name; got {path}, a device or a pipe.")
     path.parent.mkdir(parents=True, exist_ok=True)
     clear_leftovers(path.parent, path.name)
     handle, temporary = _temporary(path)
@@ -48,6 +51,15 @@ def write_atomically(path: Path, content: bytes | memoryview) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Return whether there is nothing of this name, or a file, a link to one or a folder."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return True
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)  # replacing a folder is an error anyway
 
 
 def _temporary(path: Path) -> tuple[int, Path]:
@@ -118,9 +130,12 @@ def discard(path: Path, error: DamagedError | str, then: str) -> None:
         return
     aside = path.with_name(f"{path.name}.corrupt")
     reason = str(error).removeprefix(f"cannot read {path.name}: ").removeprefix(f"{path.name} ")
-    with suppress(OSError):  # the folder may be read-only
+    try:
         path.replace(aside)
-    warn_of_damage(f"{path} is damaged ({reason.rstrip('.')}): it is now {aside.name}, and {then}.")
+        where = f"it is now {aside.name}"
+    except OSError:  # the folder may be read-only
+        where = "it cannot be set aside"
+    warn_of_damage(f"{path} is damaged ({reason.rstrip('.')}): {where}, and {then}.")
 
 
 def warn_of_damage(sentence: str) -> None:
