@@ -119,6 +119,14 @@ def of_another_seed(folder):
         shutil.copy(folder / "seeds" / f"0.{kind}", folder / "seeds" / f"1.{kind}")
 
 
+def of_other_parameters(folder):
+    """As if the seed had been copied from the folder of another run of the experiment."""
+    other = run(Probe().experiment, Settings(size=2), out=folder.parent / "others").folder
+    (folder / "manifest.json").unlink()
+    for kind in ("json", "npz"):
+        shutil.copy(other / "seeds" / f"1.{kind}", folder / "seeds" / f"1.{kind}")
+
+
 def exchanged_arrays(folder):
     (folder / "manifest.json").unlink()
     shutil.copy(folder / "seeds" / "0.npz", folder / "seeds" / "1.npz")
@@ -148,6 +156,7 @@ SPOILED = {
     "seeds/1.npz is damaged .does not have the size": truncated,
     "seeds/1.npz is damaged .does not have the size .*: it is now": objects,
     "seeds/1.json is damaged .is of seed 0": of_another_seed,
+    "seeds/1.json is damaged .is of other parameters": of_other_parameters,
     "seeds/1.npz is damaged .*another checksum than the one that was saved": exchanged_arrays,
     "seeds/1.json is damaged .*seconds must be a number": endless_time,
     "seeds/1.npz is missing, and its seed": removed("seeds/1.npz"),

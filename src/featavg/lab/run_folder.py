@@ -58,12 +58,16 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class SeedRecord:
-    """The content of ``seeds/N.json``: how a seed was measured, and the checksum of its arrays."""
+    """The content of ``seeds/N.json``: how a seed was measured, and the checksum of its arrays.
+
+    `run` is the hash of the experiment and its parameters, see `Experiment.key`.
+    """
 
     seed: int
     seconds: float
     versions: Mapping[str, str]
     arrays: str
+    run: str
 
 
 @dataclass(frozen=True)
@@ -82,10 +86,13 @@ class RunFolder:
         The folder.
     source : str
         The hash of the code whose results count, see `featavg.lab.source`.
+    key : str
+        The hash of the experiment and the parameters whose results count.
     """
 
     path: Path
     source: str
+    key: str
 
     @property
     def versions(self) -> dict[str, str]:
@@ -110,7 +117,7 @@ class RunFolder:
         remove_manifest(self.path)
         self._seed(seed, "json").unlink(missing_ok=True)
         arrays = write_arrays(self._seed(seed, "npz"), measurements)
-        record = SeedRecord(seed, seconds, self.versions, arrays)
+        record = SeedRecord(seed, seconds, self.versions, arrays, self.key)
         write_atomically(self._seed(seed, "json"), to_sealed_json(vars(record)))
 
     def load_seed(self, seed: int) -> tuple[Arrays, float] | None:
@@ -125,6 +132,8 @@ class RunFolder:
             record = read_as(SeedRecord, path.name, read_sealed_json(path, most=_MOST_JSON))
             if record.seed != seed:
                 raise DamagedError(f"{path.name} is of seed {record.seed}")
+            if record.run != self.key:
+                raise DamagedError(f"{path.name} is of other parameters")
             if record.versions.get("source") != self.source:
                 return None
             path = self._seed(seed, "npz")

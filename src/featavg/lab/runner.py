@@ -91,9 +91,10 @@ def run(
     parameters = experiment.parameters if parameters is None else parameters
     seeds = experiment.seeds if seeds is None else checks.count("seeds", seeds)
     workers = checks.count("workers", workers)
-    path = Path(out) / experiment.id / experiment.key(parameters)
+    key = experiment.key(parameters)
+    path = Path(out) / experiment.id / key
     check_writable(path)
-    folder = RunFolder(path, experiment.source)
+    folder = RunFolder(path, experiment.source, key)
     folder.clear()
     measured = experiment.measure_seeds(
         parameters, seeds, folder, workers=workers, fresh=fresh, progress=progress
