@@ -22,10 +22,22 @@ _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 _MISSING_TEXTS = ("", "nan")
 
 
+_LARGEST_SEED = 2**32 - 1  # that scikit-learn takes
+
+
 def count(name: str, value: Any, *, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
         raise InputError(f"{name} must be a whole number of at least {minimum}; got {value!r}.")
+    return int(value)
+
+
+def seed(name: str, value: Any) -> int:
+    """Return `value` as a seed that NumPy and scikit-learn take."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or not 0 <= int(value) <= _LARGEST_SEED:
+        rule = f"a whole number from 0 to {_LARGEST_SEED}"
+        raise InputError(f"{name} must be {rule}; got {short(value)}.")
     return int(value)
 
 
@@ -114,7 +126,7 @@ def numbers(name: str, value: ArrayLike) -> FloatArray:
             raise TypeError
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must hold real numbers; got {_short(value)}.") from None
+        raise InputError(f"{name} must hold real numbers; got {short(value)}.") from None
 
 
 def matrix(name: str, value: ArrayLike, *, columns: int | None = None) -> FloatArray:
@@ -140,7 +152,8 @@ def vector(name: str, value: ArrayLike, *, length: int | None = None) -> FloatAr
     return array
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Return the beginning of the `repr` of a value, on one line, for a message."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
 

@@ -87,7 +87,7 @@ def audit(
         check_labels("subclass", finer)
     check_consistent_length(x, labels, finer)
     checks.count("points", points)
-    checks.count("random_state", random_state, minimum=0)
+    checks.seed("random_state", random_state)
     checks.count("budget", 1 if budget is None else budget)
     if not 0 < checks.scale("test_size", test_size) < 1:
         raise InputError(f"test_size must be between 0 and 1; got {test_size!r}.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from featavg import checks
 from featavg.apps.cli.outputs import check_outputs
 from featavg.apps.cli.terminal import OK, Terminal, print_json, whole_number
 from featavg.files import to_json, write_atomically
@@ -84,6 +85,7 @@ def audit(options: argparse.Namespace) -> int:
     from featavg.auditing.files import read
 
     out = options.out or options.file.with_name(f"{options.file.stem}-audit")
+    checks.seed("seed", options.seed)
     check_outputs(out, _BEGINNINGS, [options.file])
     columns = {name: getattr(options, name) for name in ("label", "subclass", "id", "drop")}
     table = read(options.file, **columns)

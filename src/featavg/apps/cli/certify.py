@@ -174,7 +174,7 @@ def _number_or_text(value: Any) -> Any:
 def _chosen(available: int, points: int, seed: int) -> IntArray:
     """Return which rows are certified, in order."""
     count = checks.count("points", points)
-    rng = np.random.default_rng(checks.count("seed", seed, minimum=0))
+    rng = np.random.default_rng(checks.seed("seed", seed))
     return np.sort(rng.choice(available, size=min(count, available), replace=False))
 
 
