@@ -228,6 +228,36 @@ def test_the_boundary_is_where_the_decision_turns(run, train):
     assert run.net.predict([after]) != run.net.predict([x])
 
 
+def test_wrong_values_are_refused_in_one_short_sentence(run, train):
+    array = np.eye(60)
+    curve = fa.robust_curve(run.net, train.x[:5], train.y[:5], radii=[0, 1])
+    wrong = {
+        "sample must be a Sample, which": [
+            lambda: fa.plot.alignment(run.net, train.centers),
+            lambda: fa.averaging_index(run.net, train.centers),
+            lambda: fa.equivalent_alignment(run.net, train.centers),
+        ],
+        "theory must hold real numbers; got": [lambda: fa.plot.robust_curve(curve, theory="x")],
+        "labels must be a list of names; got": [
+            lambda: fa.plot.robust_curve(curve, curve, labels="ab"),
+            lambda: fa.plot.robust_curve(curve, curve, labels=[1, 2]),
+        ],
+        "data must be a Sample or an Audit; got": [lambda: fa.plot.geometry(array)],
+        "found must be of the class Radii; got": [lambda: fa.plot.radii(array)],
+        "models must be fitted classifiers of featavg; got": [lambda: fa.plot.frontier(array)],
+        "ax must be axes of Matplotlib; got": [lambda: run.plot(ax=array)],
+    }
+    for beginning, calls in wrong.items():
+        for call in calls:
+            with pytest.raises(fa.InputError) as caught:
+                call()
+            message = str(caught.value)
+            assert message.startswith(beginning)
+            assert message.endswith(".")
+            assert "\n" not in message
+            assert len(message) < 150
+
+
 def test_the_boundary_of_other_models():
     X, y = blobs()
     model = LogisticRegression().fit(X, y)

@@ -7,6 +7,7 @@ import html
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+from featavg import checks
 from featavg.drawing.views import View
 from featavg.errors import InputError
 
@@ -73,7 +74,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] = _SIZE) -> Axes:
     if ax is None:
         return pyplot.subplots(figsize=size, layout="constrained")[1]
     if not isinstance(ax, Axes):
-        raise InputError(f"ax must be axes of Matplotlib; got {ax!r}.")
+        raise InputError(f"ax must be axes of Matplotlib; got {checks.short(ax)}.")
     return ax
 
 

@@ -59,6 +59,7 @@ def equivalent_weights(net: TwoLayerNet, sample: Sample) -> FloatArray:
     >>> equivalent_weights(net, train)[:, 0]                         # 2 for each cluster
     array([ 4.5, 22.5, 40.5, 58.5])
     """
+    check_pair(net, sample)
     law = sample.law
     own = net.own_clusters(sample)
     weights = np.empty((law.clusters, net.dim), net.weights.dtype)
@@ -93,7 +94,8 @@ def equivalent_alignment(net: TwoLayerNet, sample: Sample) -> FloatArray:
            [0., 0., 1., 0.],
            [0., 0., 0., 1.]])
     """
-    return cosines(sample.centers, equivalent_weights(net, sample))
+    weights = equivalent_weights(net, sample)
+    return cosines(sample.centers, weights)
 
 
 def averaging_index_per_neuron(net: TwoLayerNet, sample: Sample) -> FloatArray:

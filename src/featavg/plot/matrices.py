@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from featavg import checks
 from featavg.auditing.verdict import Audit
 from featavg.data.law import Sample
 from featavg.drawing.common import cosine_maps, lowest_cosine
@@ -87,5 +88,5 @@ def geometry(data: Sample | Audit, *, ax: Axes | None = None) -> Axes:
         axes = on_axes(data.cosines(), ax)
         divide(axes, data.geometry.class_of)
     else:
-        raise InputError(f"data must be a Sample or an Audit; got {data!r}.")
+        raise InputError(f"data must be a Sample or an Audit; got {checks.short(data)}.")
     return axes

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from featavg import checks
 from featavg.drawing.common import radius_grid, robust_accuracy, shares_above
 from featavg.drawing.pictured import on_axes
 from featavg.drawing.views import Mark
@@ -92,7 +93,8 @@ def robust_curve(
     if len(norms) > 1:
         raise InputError(f"curves must have the same norm; got {' and '.join(norms)}.")
     lines = [line for k, curve in enumerate(curves) for line in curve.lines(names[k], _role(k))]
-    marks = [Mark(f"{radius:.3g}", float(radius)) for radius in np.atleast_1d(theory)]
+    radii_of_theory = checks.vector("theory", np.atleast_1d(theory))
+    marks = [Mark(f"{radius:.3g}", float(radius)) for radius in radii_of_theory]
     return on_axes(robust_accuracy(lines, norm=norms[0], marks=marks), ax)
 
 
@@ -180,18 +182,22 @@ def frontier(*models: Any, labels: Sequence[str] | None = None, ax: Axes | None 
 def _frontier(model: Any) -> Frontier:
     path = getattr(model, "frontier_", model)
     if not isinstance(path, Frontier):
-        raise InputError(f"models must be fitted classifiers of featavg; got {model!r}.")
+        raise InputError(
+            f"models must be fitted classifiers of featavg; got {checks.short(model)}."
+        )
     return path
 
 
 def _checked(name: str, value: Any, kind: type[Any]) -> Any:
     if not isinstance(value, kind):
-        raise InputError(f"{name} must be of the class {kind.__name__}; got {value!r}.")
+        raise InputError(f"{name} must be of the class {kind.__name__}; got {checks.short(value)}.")
     return value
 
 
 def _labels(labels: Sequence[str] | None, usual: Sequence[str]) -> list[str]:
     names = list(usual if labels is None else labels)
+    if isinstance(labels, str) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"labels must be a list of names; got {checks.short(labels)}.")
     if len(names) != len(usual):
         raise InputError(
             f"labels must have one name for each of {len(usual)} results; got {len(names)}."

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.data.law import Sample
 from featavg.errors import InputError
@@ -337,9 +338,14 @@ def _products(method: str, sample: Sample) -> Product:
 
 
 def check_pair(net: TwoLayerNet, sample: Sample) -> None:
-    """Refuse anything but a network, and a network and a sample that do not fit each other."""
+    """Refuse anything but a network and a sample, and those that do not fit each other."""
     if not isinstance(net, TwoLayerNet):
-        raise InputError(f"net must be a network, such as a BinaryNet; got {net!r}.")
+        raise InputError(f"net must be a network, such as a BinaryNet; got {checks.short(net)}.")
+    if not isinstance(sample, Sample):
+        raise InputError(
+            f"sample must be a Sample, which knows the side of each centre; got "
+            f"{checks.short(sample)}."
+        )
     if net.dim != sample.x.shape[1]:
         raise InputError(
             f"net and sample must have the same coordinates; got {net.dim} and {sample.x.shape[1]}."
