@@ -159,6 +159,10 @@ def test_standardized_features_have_no_units():
         ({"y": np.zeros(400)}, "two classes"),
         ({"y": np.r_[np.zeros(397), np.ones(3)]}, "at least 4 points"),
         ({"y": np.linspace(0, 1, 400)}, "y must have classes.*continuous"),
+        (
+            {"y": np.linspace(0, 1, 400).astype(str)},
+            "y must have classes; got 400 different numbers for 400 points, such as 0.0, which",
+        ),
         ({"y": np.array(["a", None] * 200)}, "y must have a value.*200 missing, the first at inde"),
         ({"y": np.array(["a", 1] * 200, dtype=object)}, "one kind.*got int and str"),
         ({"subclass": np.array(["a", ""] * 200)}, "subclass must have a value"),

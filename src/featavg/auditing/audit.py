@@ -150,6 +150,11 @@ def _split(
     kinds = codes if finer is None else given_subclasses(classes, codes, finer).labels
     if len(counts) < 2:
         raise InputError("y must have at least two classes; got one.")
+    if len(counts) > len(labels) / 2 and all(map(_is_number, classes.tolist())):
+        raise InputError(
+            f"y must have classes; got {len(counts)} different numbers for {len(labels)} points, "
+            f"such as {classes[0]}, which look like measurements or ids."
+        )
     if counts.min() < 4:
         raise InputError(
             f"y must have at least 4 points of each class, because some are held out; got "
@@ -166,6 +171,14 @@ def _split(
     except ValueError as error:
         raise InputError(f"test_size must leave points of each class; {error}") from None
     return np.sort(train), np.sort(test)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _check_spread(x: FloatArray) -> None:

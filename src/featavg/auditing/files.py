@@ -123,8 +123,15 @@ def _array(path: Path) -> Any:
 
 
 def _csv(path: Path, roles: Roles) -> Table:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.reader(file))
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.reader(file))
+    except UnicodeDecodeError:
+        raise InputError(
+            f"FILE must be encoded in UTF-8; {path.name} is not: save it as UTF-8, which "
+            "spreadsheets call 'CSV UTF-8'."
+        ) from None
+    _check_separator(path.name, rows)
     if len(rows) < 2:
         raise InputError(f"FILE must have a row of names and rows of values; got {path.name}.")
     header = rows[0]
@@ -132,11 +139,22 @@ def _csv(path: Path, roles: Roles) -> Table:
     body = [rows[number - 1] for number in numbers]
     for number, row in zip(numbers, body, strict=True):
         if len(row) != len(header):
+            many = "1 value" if len(header) == 1 else f"{len(header)} values"
             raise InputError(
-                f"FILE must have {len(header)} values in each row; row {number} of {path.name} has "
-                f"{len(row)}."
+                f"FILE must have {many} in each row; row {number} of {path.name} has {len(row)}."
             )
     return Columns.of(path.name, header, zip(*body, strict=True), numbers).table(roles)
+
+
+def _check_separator(name: str, rows: list[list[str]]) -> None:
+    """Refuse a file whose first row is one value for a comma, and several for another sign."""
+    header = rows[0] if rows else []
+    for separator, called in ((";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")):
+        if len(header) == 1 and separator in header[0]:
+            raise InputError(
+                f"FILE must have commas between values; {name} has {called}: save it with commas, "
+                "and with points in decimal numbers."
+            )
 
 
 def _parquet(path: Path, roles: Roles) -> Table:
