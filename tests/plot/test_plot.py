@@ -62,7 +62,7 @@ def pictures(run, train, frontier, audited):
 
 
 def test_every_function_draws_onto_given_axes_or_a_new_figure(pictures):
-    assert sorted(pictures) == sorted(fa.plot.__all__)
+    assert sorted(pictures) == sorted(fa.plot.__all__) == dir(fa.plot)
     for name, arguments in pictures.items():
         _, (first, given) = plt.subplots(1, 2)
         assert getattr(fa.plot, name)(*arguments, ax=given) is given

@@ -17,3 +17,8 @@ __all__ = [
     "radii",
     "robust_curve",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return __all__
