@@ -188,11 +188,15 @@ def test_a_learning_rate_of_1_is_drawn_on_an_axis_that_can_be_read(open_page):
     [
         ("k=abc", "The playground has no setting 'k' (did you mean 'clusters'?)."),
         ("preset=nonsense", "The playground has no preset 'nonsense'."),
-        (f"{SMALL}&at=1e99", "At must be a whole number from 0 to 60; got '1e99'."),
+        (
+            f"{SMALL}&at=1e99",
+            "At must be a whole number from 0 to 60, so the end of training is shown; got '1e99'.",
+        ),
         (
             f"{SMALL}&at=-1&radius=far&point=100",
-            "At must be a whole number from 0 to 60; got '-1'. Radius must be a number from 0; "
-            "got 'far'. Point must be a whole number from 0 to 99; got '100'.",
+            "At must be a whole number from 0 to 60, so the end of training is shown; got '-1'. "
+            "Radius must be a number from 0, so the usual radius is shown; got 'far'. "
+            "Point must be a whole number from 0 to 99, so the first point is shown; got '100'.",
         ),
     ],
 )

@@ -11,13 +11,13 @@ export function readAddress() {
   const text = Object.fromEntries(VIEW.map((name) => [name, settings.get(name)]));
   VIEW.forEach((name) => settings.delete(name));
   const complaints = [];
-  /** A number of the address; null where there is none, or one that is refused. */
-  const value = (name, high, isWhole) => {
+  /** A number of the address; null where there is none, or one that is refused: then `instead` is shown. */
+  const value = (name, high, isWhole, instead) => {
     if (text[name] === null) return null;
     const found = /^\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text[name]) ? Number(text[name]) : NaN;
     if (found <= high && (!isWhole || Number.isInteger(found))) return found;
     const rule = isWhole ? `a whole number from 0 to ${high}` : "a number from 0";
-    complaints.push(`${name} must be ${rule}; got '${text[name].slice(0, 40)}'.`);
+    complaints.push(`${name} must be ${rule}, so ${instead} is shown; got '${text[name].slice(0, 40)}'.`);
     return null;
   };
   return { settings: settings.toString(), value, complaints, hasPosition: text.at !== null };

@@ -183,9 +183,9 @@ async function open() {
     complaints.push(`${error.message} This is the paper's setting instead.`);
     described = await source.check("");
   }
-  const at = isRefused ? null : value("at", described.end, true);
-  state.radius = value("radius", 1e30, false);
-  state.point = value("point", state.about.points - 1, true) ?? 0;
+  const at = isRefused ? null : value("at", described.end, true, "the end of training");
+  state.radius = value("radius", 1e30, false, "the usual radius");
+  state.point = value("point", state.about.points - 1, true, "the first point") ?? 0;
   connect();
   adopt(described);
   const isTrained = settings === "" || isRefused || hasPosition || source.isLesson;
