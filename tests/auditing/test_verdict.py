@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from featavg.apps.audit.page import Source, page, table_rows
+from featavg.auditing import words
 from featavg.auditing.audit import audit
 
 
@@ -118,3 +119,15 @@ def test_features_of_very_different_scales_get_a_hint(audited):
     found = audit(x, rng.integers(0, 2, 80), points=5, direct=False)
     assert "1 of 3 features has 100 %" in found.hints[0]
     assert "(--standardize, or standardize=True in Python)" in found.hints[0]
+
+
+@pytest.mark.parametrize(
+    ("medians", "said"),
+    [
+        ((2.0, 2.412), "grows from 2.00 to 2.41 ("),
+        ((0.0, 17.36), "grows from 0 to 17.4 ("),
+        ((99.96, 120.0), "grows from 100 to 120 ("),
+    ],
+)
+def test_two_radii_have_equally_many_digits(medians, said):
+    assert said in words.robustness(*medians, (1.0, 0.5, 1.5))

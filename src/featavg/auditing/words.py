@@ -47,17 +47,22 @@ def robustness(coarse: float, fine: float, gain: tuple[float, float, float]) -> 
         times = f"{fine / coarse:.2f} times as robust" if coarse > 0 else "more robust"
         return (
             f"Training on subclasses makes it {times}: the median certified radius grows from "
-            f"{coarse:.3g} to {fine:.3g} ({interval})."
+            f"{_digits(coarse)} to {_digits(fine)} ({interval})."
         )
     if high < 0:
         return (
             f"Training on subclasses makes it less robust: the median certified radius falls from "
-            f"{coarse:.3g} to {fine:.3g} ({interval})."
+            f"{_digits(coarse)} to {_digits(fine)} ({interval})."
         )
     return (
         f"No difference in robustness can be told from these points: median certified radius "
-        f"{coarse:.3g} and {fine:.3g} ({interval})."
+        f"{_digits(coarse)} and {_digits(fine)} ({interval})."
     )
+
+
+def _digits(radius: float) -> str:
+    """Return a radius with three digits, also where the last ones are zeros."""
+    return f"{radius:#.3g}".removesuffix(".") if radius else "0"
 
 
 def trained_on_radius(net: Network, best: float) -> str:

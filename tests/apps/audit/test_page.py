@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from featavg.apps.audit import page as page_module
 from featavg.apps.audit.page import Source, page
 
 SOURCE = Source("points.csv", "featavg audit points.csv --label='a b' --seed=0")
@@ -16,6 +17,17 @@ def test_each_picture_has_one_frame_a_title_and_a_sentence(audited):
     assert len(figures) == text.count("<img") == 2
     for figure in figures:
         assert re.search(r"<figcaption>[A-Z][^<]{10,}</figcaption><p[^>]*>[^<]{40,}\.</p>", figure)
+
+
+def test_a_title_is_text_and_not_also_in_the_picture(audited, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        page_module, "rendered", lambda figure, kind: drawn.append(figure) or b"picture"
+    )
+    text = page(audited, SOURCE)
+    assert text.count(f"<figcaption>{audited.view().title}</figcaption>") == 1
+    assert len(drawn) == 2
+    assert not any(axes.get_title() for figure in drawn for axes in figure.axes)
 
 
 def test_names_of_classes_and_points_cannot_inject_markup(audited):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,10 +44,10 @@ class Source:
 def page(audit: Audit, source: Source, hints: Sequence[str] = ()) -> str:
     """Return the audit as an HTML page; `hints` are sentences below the verdict."""
     curves, cosines = audit.view(), audit.cosines()
-    matrix = draw.figure([cosines])
+    matrix = draw.figure([_untitled(cosines)])
     divide(matrix.axes[0], audit.geometry.class_of)
     pictures = (
-        (curves.title, _SEE_CURVES, draw.figure([curves])),
+        (curves.title, _SEE_CURVES, draw.figure([_untitled(curves)])),
         (cosines.title, _SEE_COSINES, matrix),
     )
     images = [
@@ -66,6 +66,11 @@ def page(audit: Audit, source: Source, hints: Sequence[str] = ()) -> str:
         images=images,
         version=__version__,
     )
+
+
+def _untitled(view: Any) -> Any:
+    """Return a view whose panels have no titles, because the page has them as text."""
+    return replace(view, panels=[replace(panel, title="") for panel in view.panels])
 
 
 _SEE_CURVES = (
