@@ -11,9 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.markup import escape
+from rich.table import Table
 
 from featavg.apps.cli import start
-from featavg.apps.cli.terminal import print_json
+from featavg.apps.cli.terminal import Terminal, complain, print_json
 
 PROGRAM = [sys.executable, "-m", "featavg"]
 
@@ -126,3 +128,18 @@ def test_an_error_of_ours_has_an_exit_code_of_its_own(monkeypatch, capsys):
 def test_the_package_itself_imports_nothing_slow():
     code = "import sys, featavg; sys.exit('numpy' in sys.modules or 'scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_control_characters_of_files_do_not_reach_the_terminal(capsys):
+    hostile = "a\x1b[31mX\nfeatavg: fine\x9b\u202e"
+    escaped = r"a\x1b[31mX\nfeatavg: fine\x9b\u202e"
+    complain(f"{hostile} is damaged.")
+    assert capsys.readouterr().err == f"featavg: {escaped} is damaged.\n"
+    Terminal().print_plain(hostile)
+    shown = capsys.readouterr().out
+    assert r"a\x1b[31mX" in shown
+    assert not {"\x1b", "\x9b", "\u202e"} & set(shown)
+    table = Table("class")
+    table.add_row(escape("\x1b[31mX"))
+    Terminal().print(table)
+    assert r"\x1b[31mX" in capsys.readouterr().out

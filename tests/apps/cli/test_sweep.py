@@ -8,7 +8,8 @@ import pytest
 
 from featavg.apps.cli.main import main
 from featavg.lab import registry
-from featavg.lab.sweeps import workers
+from featavg.lab.sweeps import Store, workers
+from featavg.lab.sweeps.store import row_of
 from featavg.seals import to_sealed_json
 from support import sweep_faults as faults
 from support.sweep_faults import stored_rows
@@ -148,3 +149,15 @@ def test_status_takes_the_file_of_the_design_and_no_other(of_a_file, capsys):
     of_a_file(named)
     assert main(["sweep", "status", str(folder), str(file)]) == 1
     assert "4 missing" in capsys.readouterr().out
+
+
+def test_the_error_of_a_run_does_not_control_the_terminal(tmp_path, capsys):
+    design = faults.tiny()
+    store = Store(tmp_path, design.experiment.source)
+    store.open(design)
+    failed = {"status": "failed", "error": "\x1b[31mX\nfeatavg: fine"}
+    store.add([row_of(design.jobs()[0], store.source, 0.0, **failed)])
+    assert main(["sweep", "status", str(tmp_path)]) == 1
+    shown = capsys.readouterr().out
+    assert r"failed, 1 time: \x1b[31mX\nfeatavg: fine" in shown
+    assert "\x1b" not in shown

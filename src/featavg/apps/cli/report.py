@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featavg.apps.cli.terminal import OK, complain
+from featavg.apps.cli.terminal import OK, complain, printable
 
 if TYPE_CHECKING:
     from featavg.apps.report.saved import SavedRun, Unreadable
@@ -46,7 +46,8 @@ def report(options: argparse.Namespace) -> int:
 
     written = write_report(options.folder, options.out)
     _complain_of(written.runs, written.unreadable)
-    print(f"{written.path} ({_counted(len(written.runs), 'run')}, {written.size / 1e6:.1f} MB)")
+    number = _counted(len(written.runs), "run")
+    print(f"{printable(str(written.path))} ({number}, {written.size / 1e6:.1f} MB)")
     return OK
 
 
@@ -57,7 +58,7 @@ def _compare(options: argparse.Namespace) -> int:
     runs = [run for pair in written.pairs for run in (pair.one, pair.other)]
     _complain_of(runs, written.unreadable)
     number = _counted(len(written.pairs), "pair")
-    print(f"{written.path} ({number} of runs, {written.size / 1e6:.1f} MB)")
+    print(f"{printable(str(written.path))} ({number} of runs, {written.size / 1e6:.1f} MB)")
     return OK
 
 

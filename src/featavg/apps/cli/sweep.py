@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from featavg import checks
-from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, print_json, whole_number
+from featavg.apps.cli.terminal import NOT_REPRODUCED, OK, print_json, printable, whole_number
 from featavg.errors import InputError
 from featavg.files import DamagedError
 from featavg.lab import registry
@@ -211,17 +211,17 @@ def _print_tally(design: Design, folder: Path, as_json: bool) -> int:
         print_json(vars(tally) | {"folder": str(folder)})
         return code
     done = _number(tally.done, "run")
-    print(f"{folder}: {done} done, {tally.failed} failed, {tally.missing} missing.")
+    print(f"{printable(str(folder))}: {done} done, {tally.failed} failed, {tally.missing} missing.")
     if tally.outdated:
         done_by = "was done by" if tally.outdated == 1 else "were done by"
         print(f"{tally.outdated} of the missing {done_by} other source code.")
     errors = [row["error"] for row in store.rows.values() if row["status"] == "failed"]
     for error in sorted(set(errors))[:5]:
-        print(f"failed, {_number(errors.count(error), 'time')}: {error}")
+        print(f"failed, {_number(errors.count(error), 'time')}: {printable(error)}")
     if tally.failed:
         print(f"'--retry-failed' runs {'it' if tally.failed == 1 else 'these'} again.")
     if (folder / "results.parquet").exists():
-        print(f"{folder / 'results.parquet'} opens in pandas, polars and DuckDB.")
+        print(f"{printable(str(folder / 'results.parquet'))} opens in pandas, polars and DuckDB.")
     sys.stdout.flush()
     return code
 

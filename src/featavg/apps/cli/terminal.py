@@ -7,14 +7,17 @@ import contextlib
 import json
 import re
 import sys
+import unicodedata
 from decimal import Decimal
 from typing import Any, NoReturn
 
 from rich.console import Console
+from rich.text import Text
 
 from featavg.errors import did_you_mean
 from featavg.files import to_json
 
+_CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")  # categories of Unicode
 _MOST_DIGITS = 300  # of a whole number
 OK, NOT_REPRODUCED, BAD_INPUT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 
@@ -29,7 +32,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print one sentence that names the command to get help from, and exit."""
         sentence = message[:1].lower() + message[1:].rstrip(".") + self._meant(message)
-        self.exit(BAD_INPUT, f"featavg: {sentence}; see '{self.prog} --help'.\n")
+        self.exit(BAD_INPUT, f"featavg: {printable(sentence)}; see '{self.prog} --help'.\n")
 
     def _meant(self, message: str) -> str:
         """Return the command, value or flag that was probably meant, as an aside."""
@@ -67,15 +70,36 @@ class Terminal(Console):
         """Leave a closed pipe to `featavg.apps.cli.main.main`."""
         raise BrokenPipeError
 
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return text, also that of a cell, without the control characters that it may have."""
+        lines = [printable(line) for line in text.split("\n")]
+        return super().render_str("\n".join(lines), **options)
+
     def print_plain(self, text: str) -> None:
         """Print a line as it is: a path or a sentence, without wrapping or markup."""
         self.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
+def printable(text: str) -> str:
+    r"""Return text on one line, with escapes for what could control a terminal.
+
+    File names, and what files hold, are not trusted.
+
+    Examples
+    --------
+    >>> print(printable("naïve \x1b[31m√d\n"))
+    naïve \x1b[31m√d\n
+    """
+    return "".join(
+        c.encode("unicode_escape").decode() if unicodedata.category(c) in _CONTROLS else c
+        for c in text
+    )
+
+
 def complain(sentence: str) -> None:
     """Print a sentence on standard error, unless that cannot be written to."""
     with contextlib.suppress(OSError):
-        print(f"featavg: {sentence}", file=sys.stderr, flush=True)
+        print(f"featavg: {printable(sentence)}", file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:
