@@ -54,6 +54,9 @@ def test_json_keeps_all_characters_where_the_terminal_lacks_them(monkeypatch):
         ('"$@" <&- >&- 2>&-', ["run", "nope"], 2),
         ('"$@" 2>/dev/full', ["run", "nope"], 2),
         ('"$@" >/dev/full', ["list"], 2),
+        ('"$@" >/dev/full', ["--version"], 2),
+        ('"$@" >/dev/full', ["run", "figure1", "--help"], 2),
+        ('"$@" 2>/dev/full', ["--no-such-flag"], 2),
     ],
 )
 def test_closed_and_full_streams_do_not_change_the_meaning_of_exit_codes(
@@ -90,6 +93,33 @@ sys.exit(start.main())
 """
 
 
+INTERRUPTED_AT = """
+import os, signal, sys
+from featavg.apps.cli import main, start
+
+def interrupted(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+    signal.pause()
+
+if sys.argv[1] == "parser":
+    main.build_parser = interrupted
+else:
+    main.main = lambda: 0
+    start._drop_what_cannot_be_written = interrupted
+sys.argv[1:] = ["list"]
+sys.exit(start.main())
+"""
+
+
+@pytest.mark.parametrize("place", ["parser", "streams"])
+def test_an_interrupt_before_or_after_a_command_is_no_traceback(place):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_AT, place], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130
+    assert done.stderr == "featavg: interrupted.\n"
+
+
 def test_an_interrupted_command_ends_without_waiting_for_its_workers():
     """Those of joblib, too. In a process of its own: what is left of this one could not go on."""
     done = subprocess.run(
@@ -120,6 +150,7 @@ def test_an_error_of_ours_has_an_exit_code_of_its_own(monkeypatch, capsys):
     def broken():
         raise ZeroDivisionError
 
+    monkeypatch.setattr(start, "_end_at_interrupts", lambda at_once: None)  # it would stay so
     monkeypatch.setattr("featavg.apps.cli.main.main", broken)
     assert start.main() == 70
     assert "ZeroDivisionError" in capsys.readouterr().err

@@ -34,17 +34,13 @@ def build_parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = build_parser()
     options = argparse.Namespace()
     try:
-        options, unknown = parser.parse_known_args(arguments)
-        if unknown:
-            options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-        if options.command is None:
-            parser.print_help()
-            return OK
-        with optional_imports("this"), printed_warnings():
-            code: int = options.command(options)
+        try:
+            code = _run(arguments, options)
+        except SystemExit:  # by which argparse ends after help and versions
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader of the output has ended
@@ -56,6 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InputError, ModuleNotFoundError, OSError, MemoryError) as error:
         complain(_sentence(error))
         return BAD_INPUT
+
+
+def _run(arguments: Sequence[str] | None, options: argparse.Namespace) -> int:
+    """Run a command; `options` are filled in, so that they are known if it is interrupted."""
+    parser = build_parser()
+    _, unknown = parser.parse_known_args(arguments, options)
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if options.command is None:
+        parser.print_help()
+        return OK
+    with optional_imports("this"), printed_warnings():
+        code: int = options.command(options)
+    return code
 
 
 def _sentence(error: Exception) -> str:

@@ -16,21 +16,34 @@ _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 def main() -> int:
     """Run the command line and return its exit code."""
+    try:
+        code = _run()
+        _end_at_interrupts(True)  # nothing is left that takes time
+    except KeyboardInterrupt:  # where the command line itself does not catch it
+        _end_at_interrupts(True)
+        _say_interrupted()
+        code = _INTERRUPTED
+    if code == _INTERRUPTED:
+        _leave()
+    _drop_what_cannot_be_written()
+    return code
+
+
+def _run() -> int:
+    """Run the command line; Ctrl-C ends the process at once until there is something to end."""
     _prepare_streams()
     _end_at_interrupts(True)
     try:
         from featavg.apps.cli.main import main as run  # takes a second or two
 
         _end_at_interrupts(False)
-        code = run()
+        return run()
+    except SystemExit as ended:  # of argparse
+        return int(ended.code or 0)
     except Exception:  # 1 is the exit code of a violated expectation
         with contextlib.suppress(OSError):
             traceback.print_exc()
-        code = _INTERNAL_ERROR
-    if code == _INTERRUPTED:
-        _leave()
-    _drop_what_cannot_be_written()
-    return code
+        return _INTERNAL_ERROR
 
 
 def _drop_what_cannot_be_written() -> None:
@@ -73,6 +86,10 @@ def _end_at_interrupts(at_once: bool) -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    _say_interrupted()
+    os._exit(_INTERRUPTED)
+
+
+def _say_interrupted() -> None:
     with contextlib.suppress(OSError):
         os.write(2, b"featavg: interrupted.\n")
-    os._exit(_INTERRUPTED)

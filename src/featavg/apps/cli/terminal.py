@@ -34,6 +34,13 @@ class Parser(argparse.ArgumentParser):
         sentence = message[:1].lower() + message[1:].rstrip(".") + self._meant(message)
         self.exit(BAD_INPUT, f"featavg: {printable(sentence)}; see '{self.prog} --help'.\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help or a version; argparse itself says nothing of a disk that is full."""
+        if file is sys.stdout:
+            file.write(message)
+        else:
+            super()._print_message(message, file)
+
     def _meant(self, message: str) -> str:
         """Return the command, value or flag that was probably meant, as an aside."""
         if choice := re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message):
