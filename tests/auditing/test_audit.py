@@ -155,6 +155,7 @@ def test_standardized_features_have_no_units():
     ("changes", "message"),
     [
         ({"test_size": 1.5}, "test_size must be"),
+        ({"test_size": 0.001}, "points of each class and subclass on both sides.*for 400 points.$"),
         ({"points": 0}, "points must be"),
         ({"y": np.zeros(400)}, "two classes"),
         ({"y": np.r_[np.zeros(397), np.ones(3)]}, "at least 4 points"),

@@ -168,8 +168,11 @@ def _split(
             random_state=random_state,
             stratify=kinds if sizes.min() > 1 else labels,
         )
-    except ValueError as error:
-        raise InputError(f"test_size must leave points of each class; {error}") from None
+    except ValueError:
+        raise InputError(
+            f"test_size must leave points of each class and subclass on both sides of the split; "
+            f"got {test_size!r} for {len(labels)} points."
+        ) from None
     return np.sort(train), np.sort(test)
 
 
