@@ -96,7 +96,7 @@ def test_a_sweep_over_the_experiment_of_a_file_in_worker_processes(folder, capsy
     assert main([*sweep, "--vary", "shift=0:1:2"]) == 0  # nothing is left to do
     assert sorted((folder / "sweeps" / "mine_here" / "parts").iterdir()) == parts
     capsys.readouterr()
-    assert main(["sweep", "status", "sweeps/mine_here"]) == 0
+    assert main(["sweep", "status", "sweeps/mine_here", "./mine_here.py"]) == 0
     assert "6 runs done, 0 failed, 0 missing" in capsys.readouterr().out
 
 
