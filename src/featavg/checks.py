@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from featavg.arrays import FloatArray, IntArray
-from featavg.errors import InputError, did_you_mean
+from featavg.errors import InputError, did_you_mean, shortened
 
 # what stands for a value that is missing
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
@@ -37,7 +37,7 @@ def seed(name: str, value: Any) -> int:
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or not 0 <= int(value) <= _LARGEST_SEED:
         rule = f"a whole number from 0 to {_LARGEST_SEED}"
-        raise InputError(f"{name} must be {rule}; got {short(value)}.")
+        raise InputError(f"{name} must be {rule}; got {shortened(value)}.")
     return int(value)
 
 
@@ -126,7 +126,7 @@ def numbers(name: str, value: ArrayLike) -> FloatArray:
             raise TypeError
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must hold real numbers; got {short(value)}.") from None
+        raise InputError(f"{name} must hold real numbers; got {shortened(value)}.") from None
 
 
 def matrix(name: str, value: ArrayLike, *, columns: int | None = None) -> FloatArray:
@@ -150,12 +150,6 @@ def vector(name: str, value: ArrayLike, *, length: int | None = None) -> FloatAr
         raise InputError(f"{name} must be a vector{wanted}; got the shape {array.shape}.")
     finite(name, array)
     return array
-
-
-def short(value: Any) -> str:
-    """Return the beginning of the `repr` of a value, on one line, for a message."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def finite(name: str, array: FloatArray) -> None:

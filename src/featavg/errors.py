@@ -88,14 +88,21 @@ def did_you_mean(given: object, options: Iterable[str]) -> str:
 
 
 def shortened(value: object, most: int = 60) -> str:
-    """Return the `repr` of a value for a message, cut if it is long.
+    """Return the `repr` of a value for a message, on one line, cut if it is long.
 
     Examples
     --------
     >>> shortened("a" * 1000, most=10)
     "'aaaaaaaa…"
+    >>> shortened(10**5000)
+    'an int that cannot be shown'
     """
-    text = f"{value:,}" if isinstance(value, int) and abs(value) < 10**most else repr(value)
+    try:
+        text = f"{value:,}" if type(value) is int and abs(value) < 10**most else repr(value)
+    except Exception:  # of a repr that is the user's, or of an int of thousands of digits
+        kind = type(value).__name__
+        return f"{'an' if kind[0] in 'aeiouAEIOU' else 'a'} {kind} that cannot be shown"
+    text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

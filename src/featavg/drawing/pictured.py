@@ -7,9 +7,8 @@ import html
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from featavg import checks
 from featavg.drawing.views import View
-from featavg.errors import InputError
+from featavg.errors import InputError, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +73,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] = _SIZE) -> Axes:
     if ax is None:
         return pyplot.subplots(figsize=size, layout="constrained")[1]
     if not isinstance(ax, Axes):
-        raise InputError(f"ax must be axes of Matplotlib; got {checks.short(ax)}.")
+        raise InputError(f"ax must be axes of Matplotlib; got {shortened(ax)}.")
     return ax
 
 

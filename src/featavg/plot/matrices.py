@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from featavg import checks
 from featavg.auditing.verdict import Audit
 from featavg.data.law import Sample
 from featavg.drawing.common import cosine_maps, lowest_cosine
 from featavg.drawing.pictured import on_axes
 from featavg.drawing.plane import divide
 from featavg.drawing.views import Matrix, rounded
-from featavg.errors import InputError
+from featavg.errors import InputError, shortened
 from featavg.measures.alignment import alignment as cosines_of
 from featavg.measures.alignment import averaging_index, equivalent_alignment
 from featavg.networks.base import TwoLayerNet
@@ -88,5 +87,5 @@ def geometry(data: Sample | Audit, *, ax: Axes | None = None) -> Axes:
         axes = on_axes(data.cosines(), ax)
         divide(axes, data.geometry.class_of)
     else:
-        raise InputError(f"data must be a Sample or an Audit; got {checks.short(data)}.")
+        raise InputError(f"data must be a Sample or an Audit; got {shortened(data)}.")
     return axes

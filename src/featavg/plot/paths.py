@@ -11,7 +11,7 @@ from featavg import checks
 from featavg.drawing.common import radius_grid, robust_accuracy, shares_above
 from featavg.drawing.pictured import on_axes
 from featavg.drawing.views import Mark
-from featavg.errors import InputError
+from featavg.errors import InputError, shortened
 from featavg.estimators.frontier import Frontier, frontier_curves
 from featavg.robustness import Radii, RobustCurve
 from featavg.training.trajectory import Trajectory
@@ -183,21 +183,21 @@ def _frontier(model: Any) -> Frontier:
     path = getattr(model, "frontier_", model)
     if not isinstance(path, Frontier):
         raise InputError(
-            f"models must be fitted classifiers of featavg; got {checks.short(model)}."
+            f"models must be fitted classifiers of featavg; got {shortened(model)}."
         )
     return path
 
 
 def _checked(name: str, value: Any, kind: type[Any]) -> Any:
     if not isinstance(value, kind):
-        raise InputError(f"{name} must be of the class {kind.__name__}; got {checks.short(value)}.")
+        raise InputError(f"{name} must be of the class {kind.__name__}; got {shortened(value)}.")
     return value
 
 
 def _labels(labels: Sequence[str] | None, usual: Sequence[str]) -> list[str]:
     names = list(usual if labels is None else labels)
     if isinstance(labels, str) or not all(isinstance(name, str) for name in names):
-        raise InputError(f"labels must be a list of names; got {checks.short(labels)}.")
+        raise InputError(f"labels must be a list of names; got {shortened(labels)}.")
     if len(names) != len(usual):
         raise InputError(
             f"labels must have one name for each of {len(usual)} results; got {len(names)}."

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from featavg import checks
 from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.data.law import Sample
-from featavg.errors import InputError
+from featavg.errors import InputError, shortened
 from featavg.networks.base import TwoLayerNet, hidden_values, positive_column
 from featavg.training.rule import Parameters
 
@@ -340,11 +339,11 @@ def _products(method: str, sample: Sample) -> Product:
 def check_pair(net: TwoLayerNet, sample: Sample) -> None:
     """Refuse anything but a network and a sample, and those that do not fit each other."""
     if not isinstance(net, TwoLayerNet):
-        raise InputError(f"net must be a network, such as a BinaryNet; got {checks.short(net)}.")
+        raise InputError(f"net must be a network, such as a BinaryNet; got {shortened(net)}.")
     if not isinstance(sample, Sample):
         raise InputError(
             f"sample must be a Sample, which knows the side of each centre; got "
-            f"{checks.short(sample)}."
+            f"{shortened(sample)}."
         )
     if net.dim != sample.x.shape[1]:
         raise InputError(
