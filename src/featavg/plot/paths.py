@@ -182,9 +182,7 @@ def frontier(*models: Any, labels: Sequence[str] | None = None, ax: Axes | None 
 def _frontier(model: Any) -> Frontier:
     path = getattr(model, "frontier_", model)
     if not isinstance(path, Frontier):
-        raise InputError(
-            f"models must be fitted classifiers of featavg; got {shortened(model)}."
-        )
+        raise InputError(f"models must be fitted classifiers of featavg; got {shortened(model)}.")
     return path
 
 
