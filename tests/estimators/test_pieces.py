@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 import featavg as fa
 from featavg.estimators.piece_start import Groups, Shape, start_head
-from featavg.estimators.piece_training import Examples, radius_gradients, train
+from featavg.estimators.piece_training import Examples, radius_gradients, train, uniform_noise
 from featavg.estimators.pieces import (
     PieceHead,
     SortedPairs,
@@ -186,13 +186,25 @@ def test_quick_distances_are_distances(rng):
         assert (quick > 0).all()
 
 
-def test_noise_along_axes_has_the_given_deviation_and_no_other_part(rng):
-    axes = np.linalg.qr(rng.standard_normal((8, 3)))[0].T
-    examples = Examples(np.zeros((20_000, 8)), np.zeros(20_000, dtype=np.int64), np.ones(20_000))
-    noise = examples.moved(0.7, rng, axes).x
-    assert noise @ axes.T @ axes == pytest.approx(noise, abs=1e-6)
-    assert np.cov(noise @ axes.T, rowvar=False) == pytest.approx(0.49 * np.eye(3), abs=0.02)
-    assert examples.moved(0.7, rng).x.std(axis=0) == pytest.approx(np.full(8, 0.7), rel=0.02)
+@pytest.mark.parametrize(("features", "along"), [(4, 4), (12, 8), (0, 8)])
+def test_points_are_moved_along_the_features(rng, features, along):
+    """Gradients are those of points that were moved by hand; where features are few, along them."""
+    x, classes = rng.standard_normal((40, 8)), rng.integers(2, size=40)
+    groups = Groups(classes, np.arange(2))
+    head, _ = start_head(
+        x, classes, groups, Shape(3, features), weights=np.ones(40), starts=1, rng=rng
+    )
+    noise = rng.standard_normal((40, along))
+    by_hand = noise @ head.features.weights if along < 8 else noise
+    moved = Examples(x + by_hand, classes, np.ones(40))
+    found = radius_gradients(head, Examples(x, classes, np.ones(40)), 2.0, noise)
+    for ours, theirs in zip(found, radius_gradients(head, moved, 2.0), strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-12)
+
+
+def test_noise_has_the_given_deviation(rng):
+    noise = uniform_noise((20_000, 3), 0.7, rng)
+    assert np.cov(noise, rowvar=False) == pytest.approx(0.49 * np.eye(3), abs=0.02)
 
 
 def test_trained_prototypes_are_still_prototypes(rng):

@@ -59,20 +59,9 @@ class Examples:
         allowed = None if self.allowed is None else self.allowed[which]
         return Examples(self.x[which], self.classes[which], self.weights[which], allowed)
 
-    def moved(
-        self, deviation: float, rng: np.random.Generator, axes: FloatArray | None = None
-    ) -> Examples:
-        """Return the points with noise of this standard deviation added to each coordinate.
-
-        It is uniform, which takes a third of the time of Gaussian noise. With `axes`, orthonormal
-        rows that are fewer than the coordinates, it is along these alone: the rest would not change
-        a function of the coordinates along them.
-        """
-        count = self.x.shape[1] if axes is None else len(axes)
-        noise = rng.random((len(self.x), count), dtype=np.float32)
-        noise -= np.float32(0.5)
-        noise *= np.float32(deviation * _UNIFORM)
-        return replace(self, x=self.x + (noise if axes is None else noise @ axes))
+    def moved(self, noise: FloatArray) -> Examples:
+        """Return the points with noise added to their coordinates."""
+        return replace(self, x=self.x + noise)
 
 
 @dataclass(frozen=True)
@@ -142,10 +131,10 @@ def train(
     deviation = margin * min(_JITTER, _ALL_JITTER / np.sqrt(examples.x.shape[1]))
     for step, at in enumerate(_batches(len(examples.x), batch, steps, rng)):
         pieces = _with(pieces, parameters)
-        some = examples.some(at)
+        some, noise = examples.some(at), None
         if batch < len(examples.x):
-            some = some.moved(deviation, rng, _fewer_axes(pieces))
-        gradients = radius_gradients(pieces, some, margin, prototypes=prototypes)
+            noise = uniform_noise((len(at), _moved_along(pieces)), deviation, rng)
+        gradients = radius_gradients(pieces, some, margin, noise, prototypes=prototypes)
         adam.step(gradients, min(1.0, (step + 1) / _WARM_UP) * (1 - step / steps))
         if prototypes:
             parameters[1][:] = prototype_biases(parameters[0])
@@ -154,15 +143,35 @@ def train(
     return _with_exact_rotation(replace(_with(pieces, parameters), sharpness=head.sharpness))
 
 
-def _fewer_axes(head: PieceHead) -> FloatArray | None:
-    """Return the rows of the rotation, if they are fewer than the coordinates of points."""
-    if head.features is None or len(head.features.weights) >= head.features.weights.shape[1]:
-        return None
-    return head.features.weights
+def _moved_along(head: PieceHead) -> int:
+    """Return along how many directions points are moved.
+
+    Where the features are fewer than the coordinates these are the rows of the rotation, for moves
+    along others would not change a feature.
+    """
+    if head.features is None:
+        return head.weights.shape[1]
+    return min(head.features.weights.shape)
+
+
+def uniform_noise(shape: tuple[int, int], deviation: float, rng: np.random.Generator) -> FloatArray:
+    """Return noise of this standard deviation.
+
+    It is uniform, which takes a third of the time of Gaussian noise.
+    """
+    noise = rng.random(shape, dtype=np.float32)
+    noise -= np.float32(0.5)
+    noise *= np.float32(deviation * _UNIFORM)
+    return noise
 
 
 def radius_gradients(
-    head: PieceHead, examples: Examples, margin: float, *, prototypes: bool = False
+    head: PieceHead,
+    examples: Examples,
+    margin: float,
+    noise: FloatArray | None = None,
+    *,
+    prototypes: bool = False,
 ) -> list[FloatArray]:
     r"""Return the derivatives of the mean loss by weights, biases and parameters of the features.
 
@@ -172,9 +181,19 @@ def radius_gradients(
     are :math:`L W` with the Laplacian L of the graph whose edges are the pairs. The biases of
     `prototypes` are :math:`-\|w\|^2/2`: what would pull them pulls the weights, and their own
     derivatives are 0.
+
+    The points are moved by `noise`: along their coordinates, or along the rows of the rotation
+    where these are fewer.
     """
-    features, weights, x = head.features, head.weights, examples.x
-    rotated = None if features is None else features.rotate(x)
+    features, weights = head.features, head.weights
+    within = noise is not None and features is not None and noise.shape[1] < examples.x.shape[1]
+    if noise is not None and not within:
+        examples = examples.moved(noise)
+    x, rotated = examples.x, None
+    if features is not None:
+        rotated = features.rotate(x)
+        if within and noise is not None:
+            rotated = rotated + noise
     inputs = x if features is None or rotated is None else features.sort(rotated)
     between = quick_piece_distances(weights)
     radii, p, q = nearest_pairs(
@@ -193,9 +212,36 @@ def radius_gradients(
         gradients[0] -= gradients[1][:, None] * weights
         gradients[1][:] = 0
     if features is not None and rotated is not None:
-        before = features.unsort(rotated, -pulls[:, None] * (weights[p] - weights[q]))
-        gradients += [_tangent(before.T @ x, features.weights), before.sum(axis=0)]
+        before = features.unsort(rotated, pulls[:, None] * (weights[q] - weights[p]))
+        gradients += _feature_gradients(features, x, rotated, before, noise if within else None)
     return gradients
+
+
+def _feature_gradients(
+    features: SortedPairs,
+    x: FloatArray,
+    rotated: FloatArray,
+    before: FloatArray,
+    noise: FloatArray | None,
+) -> list[FloatArray]:
+    r"""Return the derivatives by Q and c, from those by the values t = Q x + c of each point.
+
+    That by Q is G = B^T x, without its part S Q that would stretch or shrink the rotation, where S
+    is the symmetric part of G Q^T = B^T (t - c). Points that were moved by `noise` along the rows
+    of Q are x + noise Q, and B^T noise Q is added. So neither they nor G Q^T are computed in all
+    coordinates.
+    """
+    gradient, biases = before.T @ x, before.sum(axis=0)
+    rotation = features.weights
+    if len(rotation) > rotation.shape[1]:
+        inner = rotation.T @ gradient
+        return [gradient - rotation @ ((inner + inner.T) / 2), biases]
+    inner = before.T @ (rotated - features.biases)
+    along = (inner + inner.T) / -2
+    if noise is not None:
+        along += before.T @ noise
+    gradient += along @ rotation
+    return [gradient, biases]
 
 
 def _piece_gradients(
@@ -229,15 +275,6 @@ def _signs(p: IntArray, q: IntArray, pieces: int, sizes: FloatArray) -> Any:
     entries = np.column_stack([sizes, -sizes]).ravel()
     rows, starts = np.column_stack([p, q]).ravel(), np.arange(0, 2 * len(p) + 1, 2)
     return csc_array((entries, rows, starts), shape=(pieces, len(p)))
-
-
-def _tangent(gradient: FloatArray, rotation: FloatArray) -> FloatArray:
-    """Return the gradient without the part that would stretch or shrink the rotation."""
-    if len(rotation) > rotation.shape[1]:
-        return _tangent(gradient.T, rotation.T).T
-    inner = gradient @ rotation.T
-    tangent: FloatArray = gradient - (inner + inner.T) / 2 @ rotation
-    return tangent
 
 
 def nearly_orthonormal(rotation: FloatArray) -> FloatArray:
@@ -282,14 +319,31 @@ class _Adam:
         self._parameters, self._rates = parameters, rates
         self._means = [np.zeros_like(values) for values in parameters]
         self._squares = [np.zeros_like(values) for values in parameters]
+        self._spare = [np.empty_like(values) for values in parameters]
         self._steps = 0
 
     def step(self, gradients: list[FloatArray], factor: float) -> None:
         self._steps += 1
         unbias = np.sqrt(1 - _SQUARES**self._steps) / (1 - _MOMENTUM**self._steps)
-        for values, rate, mean, square, gradient in zip(
-            self._parameters, self._rates, self._means, self._squares, gradients, strict=True
+        for values, rate, mean, square, spare, gradient in zip(
+            self._parameters,
+            self._rates,
+            self._means,
+            self._squares,
+            self._spare,
+            gradients,
+            strict=True,
         ):
-            mean += (1 - _MOMENTUM) * (gradient - mean)
-            square += (1 - _SQUARES) * (gradient * gradient - square)
-            values -= values.dtype.type(rate * factor * unbias) * mean / (np.sqrt(square) + 1e-20)
+            number = values.dtype.type
+            np.subtract(gradient, mean, out=spare)
+            spare *= number(1 - _MOMENTUM)
+            mean += spare
+            np.multiply(gradient, gradient, out=spare)
+            spare -= square
+            spare *= number(1 - _SQUARES)
+            square += spare
+            np.sqrt(square, out=spare)
+            spare += number(1e-20)
+            np.divide(mean, spare, out=spare)
+            spare *= number(rate * factor * unbias)
+            values -= spare

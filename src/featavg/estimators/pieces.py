@@ -65,12 +65,10 @@ class SortedPairs:
     def unsort(self, rotated: FloatArray, gradients: FloatArray) -> FloatArray:
         """Return gradients by Q x + c, given Q x + c and gradients by the features."""
         half = rotated.shape[1] // 2
-        in_order = rotated[:, :half] >= rotated[:, half:]
-        larger, smaller = gradients[:, :half], gradients[:, half:]
-        before = np.empty_like(gradients)
-        before[:, :half] = np.where(in_order, larger, smaller)
-        before[:, half:] = np.where(in_order, smaller, larger)
-        return before
+        first, second = gradients[:, :half], gradients[:, half:]
+        # where a pair was exchanged; a product takes half of the time of a choice
+        exchanged = (second - first) * (rotated[:, :half] < rotated[:, half:])
+        return np.concatenate([first + exchanged, second - exchanged], axis=1)
 
     def lipschitz(self) -> float:
         """Return an upper bound of the norm of Q."""

@@ -64,7 +64,7 @@ def _needed(coordinates: FloatArray, classes: IntArray) -> int:
     """Return how many of the axes a linear classifier needs, given coordinates along them."""
     points, count = coordinates.shape
     checked = max(1, int(_CHECKED * points))
-    check, train = np.arange(checked), np.arange(checked, points)
+    check, train = slice(checked), slice(checked, points)
     sizes = np.bincount(classes[train], minlength=int(classes.max()) + 1)
     targets = np.eye(len(sizes))[classes[train]] - sizes / sizes.sum()
     squares = np.square(coordinates[train]).sum(axis=0)

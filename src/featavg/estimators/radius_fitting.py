@@ -32,6 +32,8 @@ _SHORTER, _COMPARED, _ERRORS, _LEAST_PATIENCE = 2, 2, 1.0, 0.5
 _NEARLY = 0.9
 # A path ends when so many margins have not raised the accuracy by this share of a standard error.
 _PATIENCE, _RISE = 3, 0.25
+# It ends, too, where no held-out point is wrong and the radius rises by no more than this share.
+_LITTLE = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,6 +250,15 @@ class MeasuredPath:
         return float(np.exp(minimize_scalar(loss, bounds=bounds, options={"xatol": 1e-10}).x))
 
 
+def is_at_its_end(frontier: Frontier) -> bool:
+    """Return whether smaller margins would hardly add to a path."""
+    accuracy, radius = frontier.accuracy, frontier.radius
+    gain = accuracy.max() - accuracy[:-_PATIENCE].max(initial=0)
+    if len(accuracy) > 1 and accuracy[-1] == 1 and radius[-1] <= (1 + _LITTLE) * radius[-2]:
+        return True
+    return bool(gain <= _RISE * frontier.standard_error)
+
+
 def measure_path(
     task: PieceTask,
     shape: Shape,
@@ -257,7 +268,8 @@ def measure_path(
 ) -> MeasuredPath:
     """Train along the margins on all splits at once, and measure what was held out.
 
-    It ends when the accuracy has not risen for some margins: smaller ones have smaller radii.
+    It ends when the accuracy has not risen for some margins, or can rise no more: smaller margins
+    have smaller radii.
     """
     checks = [split.check for split in splits]
     classes = np.concatenate([task.classes[check] for check in checks])
@@ -273,10 +285,9 @@ def measure_path(
         accuracy = weights.share(values.argmax(axis=1) == classes)
         rows.append((accuracy, weights.median(radii), values, radii))
         kept.append(heads[0])
-        accuracies = np.array([row[0] for row in rows])
         frontier = Frontier(
             np.asarray(margins[: len(rows)]),
-            accuracies,
+            np.array([row[0] for row in rows]),
             np.array([row[1] for row in rows]),
             points=len(classes),
             radius_points=len(classes),
@@ -285,8 +296,7 @@ def measure_path(
             knob="margin",
             effective_points=weights.effective_points,
         )
-        gain = accuracies.max() - accuracies[:-_PATIENCE].max(initial=0)
-        if gain <= _RISE * frontier.standard_error:
+        if is_at_its_end(frontier):
             break
     return MeasuredPath(
         frontier, kept, [row[2] for row in rows], [row[3] for row in rows], classes, weights

@@ -126,14 +126,15 @@ def leading_features(x: FloatArray) -> tuple[int, int, float]:
     (1, 2, 0.999996...)
     """
     mean = x.mean(axis=0, dtype=np.float64)
-    largest = np.abs(x - mean).max(axis=0)
+    largest = np.maximum(x.max(axis=0) - mean, mean - x.min(axis=0))
     varies = largest > _ROUNDING * np.abs(mean)
     features = int(varies.sum())
     few = max(1, features // 10)
     if not features:
         return few, features, 0.0
-    spread = (x[:, varies] - mean[varies]) / largest.max()  # so that squares stay in range
-    variances = np.sort(np.square(spread).mean(axis=0))
+    spread = x - mean if features == x.shape[1] else x[:, varies] - mean[varies]
+    spread /= largest.max()  # so that squares stay in range
+    variances = np.sort(np.einsum("nd,nd->d", spread, spread))
     return few, features, float(variances[-few:].sum() / variances.sum())
 
 
