@@ -22,7 +22,7 @@ QUICK = {"max_iter": 150, "random_state": 0}
 
 
 @pytest.mark.slow
-@parametrize_with_checks([RadiusClassifier(max_iter=150)])
+@parametrize_with_checks([RadiusClassifier(max_iter=60)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

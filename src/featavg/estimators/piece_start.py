@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
@@ -136,6 +135,8 @@ def _prototypes(
     distinct = np.unique(own[some], axis=0)
     if len(distinct) <= wanted:
         return distinct
+    from sklearn.cluster import KMeans  # half a second, which other uses of pieces need not take
+
     means: Any = KMeans(
         wanted, n_init=starts, max_iter=_ROUNDS, random_state=int(rng.integers(2**31))
     )

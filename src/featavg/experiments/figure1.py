@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from featavg.arrays import FloatArray
-from featavg.drawing import draw
-from featavg.drawing.plane import Way, draw_plane
-from featavg.drawing.style import ROLES, new_figure, style
 from featavg.drawing.views import Curves, Line, Mark, Panel, View
 from featavg.lab.expectations import Expectation, at_least, within
 from featavg.lab.experiment import Experiment
@@ -21,6 +16,10 @@ from featavg.lab.setting import SyntheticSetting
 from featavg.lab.tables import Measurements, Results, Table, prefixed, tidy_rows
 from featavg.networks.base import TwoLayerNet
 from featavg.robustness import averaged_direction, exact_radii
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _GRID = 141  # points of a slice along each side
 _NETS = ("coarse", "fine")
@@ -147,6 +146,9 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 
     The planes are only in this figure: views have no regions, boundaries or circles.
     """
+    from featavg.drawing import draw
+    from featavg.drawing.style import ROLES, new_figure, style
+
     (ways,) = views(parameters, results)
     with style():
         figure, panels = new_figure(15, 5.4, columns=3)
@@ -163,6 +165,8 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 def _plot_plane(
     axes: Axes, reach: float, plane: FloatArray, exact: FloatArray, colour: str
 ) -> None:
+    from featavg.drawing.plane import Way, draw_plane
+
     ticks = np.linspace(-0.35 * reach, reach, _GRID)
     radius = float(np.linalg.norm(exact))
     crossing = np.flatnonzero(plane[np.abs(ticks).argmin()] < 0)

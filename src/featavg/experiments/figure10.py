@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from featavg.arrays import BoolArray, FloatArray, IntArray
-from featavg.drawing import draw
-from featavg.drawing.style import new_figure, style
 from featavg.drawing.views import HeatMaps, Matrix, View
 from featavg.errors import InputError
 from featavg.experiments import embedded
@@ -18,6 +16,9 @@ from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import parameter
 from featavg.lab.tables import Measurements, Results, Table, prefixed
 from featavg.measures.alignment import cosines
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _CENTERINGS = {"raw": "embeddings as they are", "centred": "their mean subtracted"}
 
@@ -91,6 +92,9 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 
     The figure of the paper: a million entries, too many for a view.
     """
+    from featavg.drawing import draw
+    from featavg.drawing.style import new_figure, style
+
     with style():
         figure, panels = new_figure(12.5, 5.2, columns=2)
         middles = parameters.per_class * (np.arange(len(embedded.CLASS_NAMES)) + 0.5)

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from featavg.arrays import FloatArray
-from featavg.drawing.style import COARSE, new_figure, style
 from featavg.experiments import averaging
 from featavg.lab.expectations import Expectation, at_least, reported
 from featavg.lab.parameters import parameter
 from featavg.lab.sweeps import Design, SweepExperiment
 from featavg.lab.tables import Measurements, Results, Table, tidy_rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MEASURED = ("index", "radius", "radius_over_theory", "radius_over_decoupled", "accuracy", "exact")
 _TITLES = {
@@ -160,6 +161,8 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 
     No view: axes with scales and ticks of their own, contours, and the borders that theory draws.
     """
+    from featavg.drawing.style import new_figure, style
+
     with style():
         figure, panels = new_figure(13, 5.4, columns=2)
         for panel, (name, title) in zip(panels, _TITLES.items(), strict=True):
@@ -175,6 +178,8 @@ def plot(parameters: Parameters, results: Results) -> Figure:
 def _map(
     figure: Figure, panel: Axes, parameters: Parameters, values: FloatArray, title: str
 ) -> None:
+    from featavg.drawing.style import COARSE
+
     diagram = parameters.diagram
     x, y = (
         np.array([side.shown(value) for value in side.values(parameters.grid)])

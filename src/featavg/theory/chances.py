@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import log_ndtr
 
 from featavg.networks import reference
 from featavg.theory.claim import Finding, at_most, both, not_stated
@@ -26,10 +26,10 @@ def extremes_of_normal_numbers(count: int) -> Finding:
     """
     typical = np.sqrt(2 * np.log(count))
     t = np.linspace(0, 8, 801)
-    below = -np.expm1(count * norm.logcdf(typical + t))
+    below = -np.expm1(count * log_ndtr(typical + t))
     low = at_most(below, np.exp(-(t**2) / 2) / 2, f"of the least of {count}")
     t = np.linspace(0, typical**2, 801)
-    above = np.exp(count * norm.logcdf(np.sqrt(np.maximum(typical**2 - t, 0))))
+    above = np.exp(count * log_ndtr(np.sqrt(np.maximum(typical**2 - t, 0))))
     bound = np.exp(-np.exp(t / 2) / (np.sqrt(2 * np.pi) * (typical + 1)))
     return both(low, at_most(above, bound, f"of the largest of {count}"))
 

@@ -38,6 +38,7 @@ def undisturbed(finished):
     return (finished / "results.parquet").read_bytes()
 
 
+@pytest.mark.long  # and in 'make test-faults'; test_killed_in_writes.py has a shorter one
 @pytest.mark.parametrize("number", range(faults.ROUNDS))
 def test_killed_at_random_times_it_ends_with_the_same_bytes(number, tmp_path, undisturbed):
     design = faults.toml(tmp_path / "design.toml")

@@ -188,7 +188,7 @@ def test_radii_scale_with_the_inputs(factor):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SEEDS)
 def test_no_attack_beats_exact_or_certified_radii_of_random_networks(seed):
     rng = np.random.default_rng(seed)

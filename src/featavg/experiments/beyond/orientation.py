@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import binom, erf
-from scipy.stats import norm
+from scipy.special import binom, erf, ndtr
 
 from featavg.data.orientation import ORIENTATIONS
 from featavg.drawing.views import DotPanel, Dots, DotSeries, View
@@ -95,7 +94,7 @@ class Parameters(LearnerSetting):
         if orientation == "signs" or not self.noise:
             return plain
         pull = plain * np.sqrt(2) / self.noise  # κ√(d/q) over the noise
-        phi = float(brentq(lambda share: share - norm.cdf(-share * pull), 0.0, 0.5))
+        phi = float(brentq(lambda share: share - ndtr(-share * pull), 0.0, 0.5))
         c = 2 / np.pi * np.arcsin(2 * phi / (1 + phi**2))
         return float(plain * (1 + phi) / np.sqrt((1 + phi**2) * (1 + c)))
 
@@ -157,7 +156,7 @@ def _expected_along_axes(parameters: Parameters) -> list[Expectation]:
     rows = []
     for name, share in (("sign", 1.15), ("adam", 1.5)):
         label, quantity = f"{_LEARNERS[name].name}, along the axes", f"{name}_axes_loss"
-        most, accuracy = share * theory, float(norm.cdf(theory / parameters.noise))
+        most, accuracy = share * theory, float(ndtr(theory / parameters.noise))
         rows += [
             at_most(f"{label}: radius", f"{quantity}_radius", most, f"≤ {theory:.3g}"),
             at_most(f"{label}: clean accuracy", f"{quantity}_accuracy", 0.95, f"≤ {accuracy:.2g}"),

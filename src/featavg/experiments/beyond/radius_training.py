@@ -13,7 +13,6 @@ from featavg.estimators.piece_alignment import piece_averaging_index
 from featavg.estimators.piece_start import Groups, Shape, start_head
 from featavg.estimators.piece_training import Examples, train
 from featavg.estimators.pieces import PieceHead
-from featavg.estimators.radius import RadiusClassifier
 from featavg.experiments.beyond import radius_pictures
 from featavg.experiments.beyond.piece_objectives import (
     OBJECTIVES,
@@ -46,6 +45,8 @@ def _of_defaults(
     parameters: Parameters, sample: Sample, fresh: Sample, seed: int
 ) -> dict[str, Any]:
     """Return what `RadiusClassifier` learns with its own settings from coarse labels."""
+    from featavg.estimators.radius import RadiusClassifier  # and with it scikit-learn
+
     model = RadiusClassifier(max_iter=parameters.max_iter, random_state=seed)
     model.fit(sample.x, sample.y)
     head = model.head_.after(model.scaling_)
