@@ -128,6 +128,7 @@ def test_a_worker_or_scheduler_killed_at_any_time_loses_nothing(
     assert (out / "results.parquet").read_bytes() == undisturbed
 
 
+@pytest.mark.long
 @pytest.mark.faults
 def test_a_run_that_needs_more_memory_than_its_worker_fails_alone(cluster, tmp_path):
     running = cluster("--memory-limit", "400MB", "--nworkers", "1")
