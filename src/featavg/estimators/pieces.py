@@ -20,8 +20,9 @@ from featavg.robustness.radii import EXACT, Radii
 _BEYOND = 1e-8
 # How many values of pairs of pieces are held at a time: few enough for the cache.
 _CHUNK = 1 << 18
-# Of more opposing pieces than the first number, so many likely ones are looked at first.
-_FEW, _FIRST = 8, 2
+# More opposing pieces than the first number are looked at one by one, those that may be nearest
+# first; after so many rounds, or where so few pairs are left, all of them at once.
+_FEW, _ROUNDS, _FEW_PAIRS = 8, 4, 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,29 +322,50 @@ def _nearest(
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """Return the smallest over q of the largest over p of (mine_p - theirs_q) scale_pq, and p, q.
 
-    The largest of mine gives a lower bound for each q. So the few q with the smallest bounds are
-    looked at first; where the next bound is not above what they give, all q are.
+    The largest of mine gives a lower bound for each q. So the q with the smallest bound is looked
+    at first, and then the next ones, as long as their bounds are below what was found.
     """
-    row = np.arange(len(mine))
     if theirs.shape[1] <= _FEW:
         return _nearest_of(mine, theirs, scale.T)
+    row, by_q = np.arange(len(mine)), np.ascontiguousarray(scale.T)
     first = mine.argmax(axis=1)
     bounds = (mine[row, first, None] - theirs) * scale[first]
-    few = np.argpartition(bounds, _FIRST - 1, axis=1)[:, :_FIRST]
-    least = bounds[row, few[:, -1]]  # of all other q
-    radii, p, at = _nearest_of(mine, theirs[row[:, None], few], scale.T[few])
-    q = few[row, at]
-    left = np.flatnonzero(radii > least)
+    q = bounds.argmin(axis=1)
+    radii, p = _largest(mine, theirs[row, q], by_q[q])
+    bounds[row, q] = np.inf
+    left = np.flatnonzero(radii > bounds.min(axis=1))
+    for _ in range(_ROUNDS):
+        if len(left) * scale.size <= _FEW_PAIRS:
+            break
+        following = bounds[left].argmin(axis=1)
+        found, which = _largest(mine[left], theirs[left, following], by_q[following])
+        is_nearer = found < radii[left]
+        nearer = left[is_nearer]
+        radii[nearer], p[nearer], q[nearer] = (
+            values[is_nearer] for values in (found, which, following)
+        )
+        bounds[left, following] = np.inf
+        left = left[radii[left] > bounds[left].min(axis=1)]
     block = max(1, _CHUNK // scale.size)
     for some in (left[i : i + block] for i in range(0, len(left), block)):
-        radii[some], p[some], q[some] = _nearest_of(mine[some], theirs[some], scale.T)
+        radii[some], p[some], q[some] = _nearest_of(mine[some], theirs[some], by_q)
     return radii, p, q
+
+
+def _largest(
+    mine: FloatArray, theirs: FloatArray, scale: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """Return the largest over p of (mine_p - theirs) scale_p of each point, and p."""
+    ahead = mine - theirs[:, None]
+    ahead *= scale
+    p = ahead.argmax(axis=1)
+    return ahead[np.arange(len(p)), p], p
 
 
 def _nearest_of(
     mine: FloatArray, theirs: FloatArray, scale: FloatArray
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    """Return the same by comparing all p and q; `scale` has the shape (q, p) or one for points."""
+    """Return the same by comparing all p and q; `scale` has the shape (q, p)."""
     row = np.arange(len(mine))
     ahead = mine[:, None, :] - theirs[:, :, None]
     ahead *= scale

@@ -149,6 +149,8 @@ def finalists(
 ) -> list[Shape]:
     """Return the shapes that short training would choose, and the most accurate one.
 
+    Of equally accurate ones it is the most robust.
+
     Short training is for every second margin. Kinds are with and without features, and prototypes;
     they gain differently from a longer training, which therefore decides between those kinds whose
     choice is nearly as robust as that of all shapes.
@@ -158,8 +160,9 @@ def finalists(
     short = replace(task, schedule=task.schedule.shorter(_SHORTER))
     parts = splits[:_COMPARED]
     paths = [measure_path(short, shape, margins[::2], parts, rng) for shape in shapes]
-    chosen = {int(np.argmax([path.frontier.best_accuracy for path in paths]))}
     medians = [median for median, _ in robust_places(paths)]
+    accuracies = [path.frontier.best_accuracy for path in paths]
+    chosen = {max(range(len(paths)), key=lambda i: (accuracies[i], medians[i]))}
     kinds = [(shape.features > 0, shape.prototypes) for shape in shapes]
     for kind in dict.fromkeys(kinds):
         same = [number for number, other in enumerate(kinds) if other == kind]
