@@ -20,6 +20,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from featavg.lazy import imported
+
 
 def _homes() -> dict[str, str]:
     """Return the module of each public name, as the type stub beside this file lists them."""
@@ -38,24 +40,11 @@ def __getattr__(name: str) -> Any:
     """Import a public name, or a module of the package, when it is first used."""
     if name == "__version__":
         value = import_module("importlib.metadata").version("featavg")
-    elif _HOMES.get(name, __name__) != __name__:
-        value = getattr(import_module(_HOMES[name]), name)
     else:
-        value = _module(name)
+        homes = {known: home for known, home in _HOMES.items() if home != __name__}
+        value = imported(__name__, name, homes)
     globals()[name] = value
     return value
-
-
-def _module(name: str) -> Any:
-    """Return a module of the package."""
-    full = f"{__name__}.{name}"
-    try:
-        if not name.startswith("_"):
-            return import_module(full)
-    except ModuleNotFoundError as error:
-        if error.name != full:
-            raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -4,8 +4,9 @@ They are imported when they are first used: scikit-learn takes half a second, an
 affine pieces do without it.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from featavg.lazy import imported
 
 if TYPE_CHECKING:
     from featavg.estimators.averaging import AveragingClassifier
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
     from featavg.estimators.subclasses import Subclasses
 
 _HOMES = {
-    "AveragingClassifier": "averaging",
-    "DecoupledClassifier": "decoupled",
-    "Frontier": "frontier",
-    "RadiusClassifier": "radius",
-    "Subclasses": "subclasses",
-    "certified_radius": "certified",
-    "load": "persistence",
+    "AveragingClassifier": "featavg.estimators.averaging",
+    "DecoupledClassifier": "featavg.estimators.decoupled",
+    "Frontier": "featavg.estimators.frontier",
+    "RadiusClassifier": "featavg.estimators.radius",
+    "Subclasses": "featavg.estimators.subclasses",
+    "certified_radius": "featavg.estimators.certified",
+    "load": "featavg.estimators.persistence",
 }
 
 __all__ = [
@@ -38,11 +39,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
+    """Import a public name, or a module of the package, when it is first used."""
+    globals()[name] = value = imported(__name__, name, _HOMES)
     return value
 
 
