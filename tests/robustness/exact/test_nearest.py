@@ -11,6 +11,7 @@ from featavg.robustness.exact.nearest import (
     nearest_point,
     proved_distance,
     proved_plane,
+    second_opinion,
 )
 from support.zoo import SEEDS
 
@@ -65,6 +66,18 @@ def test_rows_with_errors_are_never_proved_to_be_empty():
             assert answer.distance <= 1 / error
     # rounding of the multipliers alone does not prove it, either
     assert 1e14 < proved_distance(Rows.of(A, b), np.ones(2)) < np.inf
+
+
+def test_rows_that_rounding_alone_keeps_from_contradicting_each_other():
+    """<a, v> <= -1 - 1e-10 and >= -1 + 1e-10, where a has three slightly different roundings."""
+    a = np.array([0.3825494009647668, -0.9239350387454186])
+    A = np.stack([a, np.nextafter(a, 0), -np.nextafter(a, 0)])
+    A[2, 0] = np.nextafter(A[2, 0], 0)
+    b = np.array([-1.0000000001000002, -1.0000000001, 0.9999999999])
+    rows = Rows(A, b, np.full(3, 2e-14), np.full(3, 3e-14))
+    for answer in (nearest_point(rows), second_opinion(rows, np.inf)):
+        assert answer.point is None
+        assert 1e3 < answer.distance < np.inf
 
 
 def test_planes_allow_for_errors_of_the_slopes():

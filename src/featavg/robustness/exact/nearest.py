@@ -173,9 +173,11 @@ def second_opinion(rows: Rows, cutoff: float) -> NearestPoint:
     target[-1] = 1
     multipliers, residual = nnls(stacked, target, maxiter=100 * len(rows.b))
     distance = proved_distance(rows, multipliers)
-    if residual * FAR < 0.1:  # the nearest point would be at a distance of 1/residual
-        return _no_point(rows, multipliers)
     remainder = stacked @ multipliers - target
+    # the nearest point would be at a distance of 1/residual, in units of the last remainder
+    rounding = len(rows.b) * np.finfo(np.float64).eps * (np.abs(rows.b) @ multipliers + 1)
+    if residual * FAR < 0.1 or -remainder[-1] <= rounding:
+        return _no_point(rows, multipliers)
     multipliers = multipliers / -remainder[-1]
     point = -remainder[:-1] / remainder[-1]
     if _length(point) > cutoff:
