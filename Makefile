@@ -14,7 +14,7 @@ PYTEST := OMP_NUM_THREADS=1 LOKY_MAX_CPU_COUNT=1 $(BIN)/python -m pytest --numpr
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce play test test-fast test-lowest test-random test-long test-wheel test-network test-faults lint lock audit install-locked format docs benchmark browser clean
+.PHONY: help install reproduce play test test-fast test-lowest test-random test-long test-wheel test-network test-faults lint lock audit install-locked format docs benchmark debian clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,7 +27,7 @@ install: $(VENV)/core ## install featavg into .venv
 play: $(VENV)/play ## open the playground in the browser
 	$(BIN)/featavg play
 
-test: $(VENV)/dev browser ## run the tests
+test: $(VENV)/dev debian ## run the tests
 	$(PYTEST)
 
 test-fast: $(VENV)/test ## run the quick tests of the core: no PyTorch, Dask or browser
@@ -36,7 +36,7 @@ test-fast: $(VENV)/test ## run the quick tests of the core: no PyTorch, Dask or 
 test-lowest: $(LOWEST)/test ## run the quick tests with the lowest versions that are allowed
 	$(subst $(BIN),$(LOWEST)/bin,$(PYTEST)) -m '$(FAST)'
 
-test-random: $(VENV)/dev browser ## run the tests in a random order, or that of SEED=n
+test-random: $(VENV)/dev debian ## run the tests in a random order, or that of SEED=n
 	$(PIP) install 'pytest-random-order>=1.2,<2'
 	$(PYTEST) --random-order-bucket=module $(if $(SEED),--random-order-seed=$(SEED),--random-order)
 
@@ -128,11 +128,16 @@ $(VENV)/dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/core $(VENV)/play $(VENV)/test $(VENV)/docs
 
-# The browser that the tests drive: what is there, or else Debian's package.
-browser:
-	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && exit 0; done; \
+# What the tests need of Debian: a browser to drive, and the published WordNet, which two of them read.
+debian:
+	@for name in chromium chromium-browser google-chrome; do command -v $$name >/dev/null && browser=$$name; done; \
+	test "$$browser" || wanted="chromium fonts-dejavu-core"; \
+	test -e /usr/share/wordnet/data.noun || wanted="$$wanted wordnet-base"; \
+	test "$$wanted" || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends $$wanted >/dev/null; \
+	elif [ ! "$$browser" ]; then \
+	  echo "The tests need a Chromium: sudo apt-get install $$wanted" >&2; exit 1; \
 	else \
-	  echo "The tests need a Chromium: sudo apt-get install chromium" >&2; exit 1; \
+	  echo "Two tests are skipped without WordNet: sudo apt-get install $$wanted" >&2; \
 	fi
