@@ -117,9 +117,11 @@ def test_a_scaling_can_be_folded_in(rng, features, factor):
 
 
 @pytest.mark.vision
+@pytest.mark.parametrize("is_moved", [False, True])
 @pytest.mark.parametrize("prototypes", [False, True])
 @pytest.mark.parametrize("features", [0, 4, 2])
-def test_gradients_are_those_of_autograd(rng, features, prototypes):
+def test_gradients_are_those_of_autograd(rng, features, prototypes, is_moved):
+    """Points are moved in their three coordinates, or in two after the rotation."""
     import torch
 
     head = random_head(rng, features=features, classes=3)
@@ -127,13 +129,15 @@ def test_gradients_are_those_of_autograd(rng, features, prototypes):
         head = replace(head, biases=prototype_biases(head.weights))
     x, classes = rng.standard_normal((40, 3)), rng.integers(3, size=40)
     weights, margin = rng.uniform(0.5, 2, 40), 0.7
+    within = features == 2
+    noise = 0.3 * rng.standard_normal((40, 2 if within else 3)) * is_moved
     names = [head.weights, head.biases]
     if head.features is not None:
         names += [head.features.weights, head.features.biases]
     leaves = [torch.tensor(array, requires_grad=True) for array in names]
-    inputs = torch.tensor(x)
+    inputs = torch.tensor(x if within else x + noise)
     if features:
-        rotated = inputs @ leaves[2].T + leaves[3]
+        rotated = inputs @ leaves[2].T + leaves[3] + (torch.tensor(noise) if within else 0)
         first, second = rotated[:, : features // 2], rotated[:, features // 2 :]
         inputs = torch.cat([torch.maximum(first, second), torch.minimum(first, second)], dim=1)
     biases = -leaves[0].square().sum(dim=1) / 2 if prototypes else leaves[1]
@@ -146,7 +150,10 @@ def test_gradients_are_those_of_autograd(rng, features, prototypes):
         radius = (ahead / between).max(dim=0).values.min()
         losses.append(weights[i] * torch.nn.functional.softplus(4 * (margin - radius) / margin))
     torch.stack(losses).mean().backward()
-    found = radius_gradients(head, Examples(x, classes, weights), margin, prototypes=prototypes)
+    examples = Examples(x, classes, weights)
+    found = radius_gradients(
+        head, examples, margin, noise if is_moved else None, prototypes=prototypes
+    )
     expected = [np.zeros(leaf.shape) if leaf.grad is None else leaf.grad.numpy() for leaf in leaves]
     if features:  # the part along the manifold of orthonormal matrices
         rotation = head.features.weights
@@ -155,8 +162,9 @@ def test_gradients_are_those_of_autograd(rng, features, prototypes):
         inner = g @ q.T
         tangent = g - (inner + inner.T) / 2 @ q
         expected[2] = tangent.T if flipped else tangent
+    # quick distances of two near pieces have lost some digits
     for ours, theirs in zip(found, expected, strict=True):
-        assert ours == pytest.approx(theirs, abs=1e-10)
+        assert ours == pytest.approx(theirs, abs=1e-9)
 
 
 @pytest.mark.parametrize("pieces", [6, 40])
@@ -184,22 +192,6 @@ def test_quick_distances_are_distances(rng):
         error = np.sqrt(16 * np.finfo(dtype).eps * largest)  # of two pieces at one place
         assert quick == pytest.approx(piece_distances(weights), abs=error)
         assert (quick > 0).all()
-
-
-@pytest.mark.parametrize(("features", "along"), [(4, 4), (12, 8), (0, 8)])
-def test_points_are_moved_along_the_features(rng, features, along):
-    """Gradients are those of points that were moved by hand; where features are few, along them."""
-    x, classes = rng.standard_normal((40, 8)), rng.integers(2, size=40)
-    groups = Groups(classes, np.arange(2))
-    head, _ = start_head(
-        x, classes, groups, Shape(3, features), weights=np.ones(40), starts=1, rng=rng
-    )
-    noise = rng.standard_normal((40, along))
-    by_hand = noise @ head.features.weights if along < 8 else noise
-    moved = Examples(x + by_hand, classes, np.ones(40))
-    found = radius_gradients(head, Examples(x, classes, np.ones(40)), 2.0, noise)
-    for ours, theirs in zip(found, radius_gradients(head, moved, 2.0), strict=True):
-        assert ours == pytest.approx(theirs, abs=1e-12)
 
 
 def test_noise_has_the_given_deviation(rng):

@@ -182,19 +182,18 @@ def radius_gradients(
     `prototypes` are :math:`-\|w\|^2/2`: what would pull them pulls the weights, and their own
     derivatives are 0.
 
-    The points are moved by `noise`: along their coordinates, or along the rows of the rotation
-    where these are fewer.
+    The points are moved by `noise`: in their coordinates, or in those after the rotation where
+    these are fewer.
     """
     features, weights = head.features, head.weights
     within = noise is not None and features is not None and noise.shape[1] < examples.x.shape[1]
     if noise is not None and not within:
         examples = examples.moved(noise)
-    x, rotated = examples.x, None
+    inputs = x = examples.x
     if features is not None:
         rotated = features.rotate(x)
-        if within and noise is not None:
-            rotated = rotated + noise
-    inputs = x if features is None or rotated is None else features.sort(rotated)
+        moved = rotated + noise if noise is not None and within else rotated
+        inputs = features.sort(moved)
     between = quick_piece_distances(weights)
     radii, p, q = nearest_pairs(
         inputs @ weights.T + head.biases,
@@ -211,25 +210,19 @@ def radius_gradients(
     if prototypes:
         gradients[0] -= gradients[1][:, None] * weights
         gradients[1][:] = 0
-    if features is not None and rotated is not None:
-        before = features.unsort(rotated, pulls[:, None] * (weights[q] - weights[p]))
-        gradients += _feature_gradients(features, x, rotated, before, noise if within else None)
+    if features is not None:
+        before = features.unsort(moved, pulls[:, None] * (weights[q] - weights[p]))
+        gradients += _feature_gradients(features, x, rotated, before)
     return gradients
 
 
 def _feature_gradients(
-    features: SortedPairs,
-    x: FloatArray,
-    rotated: FloatArray,
-    before: FloatArray,
-    noise: FloatArray | None,
+    features: SortedPairs, x: FloatArray, rotated: FloatArray, before: FloatArray
 ) -> list[FloatArray]:
     r"""Return the derivatives by Q and c, from those by the values t = Q x + c of each point.
 
     That by Q is G = B^T x, without its part S Q that would stretch or shrink the rotation, where S
-    is the symmetric part of G Q^T = B^T (t - c). Points that were moved by `noise` along the rows
-    of Q are x + noise Q, and B^T noise Q is added. So neither they nor G Q^T are computed in all
-    coordinates.
+    is the symmetric part of G Q^T = B^T (t - c), which is not computed in all coordinates.
     """
     gradient, biases = before.T @ x, before.sum(axis=0)
     rotation = features.weights
@@ -237,10 +230,7 @@ def _feature_gradients(
         inner = rotation.T @ gradient
         return [gradient - rotation @ ((inner + inner.T) / 2), biases]
     inner = before.T @ (rotated - features.biases)
-    along = (inner + inner.T) / -2
-    if noise is not None:
-        along += before.T @ noise
-    gradient += along @ rotation
+    gradient -= (inner + inner.T) / 2 @ rotation
     return [gradient, biases]
 
 

@@ -29,6 +29,8 @@ _FEWER_PIECES = (1, 4, 12)
 _FEW_POINTS = 2000
 # All steps are taken with so many points, and this share of them with few.
 _MANY_POINTS, _FEWEST_STEPS = 3000, 1 / 3
+# A smaller margin takes this share of all steps, or that share of those for the largest margin.
+_NEXT_OF_ALL, _NEXT_OF_FIRST = 1 / 6, 1 / 3
 
 
 class RadiusClassifier(CertifiedClassifier):
@@ -73,7 +75,8 @@ class RadiusClassifier(CertifiedClassifier):
         margin, and so what training aims at, is in the units of scaled features.
     max_iter : int
         Steps of training for the largest margin; each smaller one starts where the one before has
-        ended, and takes a third of that. With less than 3,000 points there are fewer steps.
+        ended, and takes a sixth of that. With less than 3,000 points there are fewer steps, and a
+        smaller margin takes up to a third of them.
     batch_size : int
         The number of points of a step.
     n_init : int
@@ -236,7 +239,8 @@ def _schedule(steps: int, batch: int, points: float) -> Schedule:
     """Return fewer steps where there are few points, to which more of them would not add."""
     share = float(np.clip(points / _MANY_POINTS, _FEWEST_STEPS, 1))
     first = max(1, round(share * steps))
-    return Schedule(first, max(1, first // 3), batch)
+    following = min(_NEXT_OF_ALL * steps, _NEXT_OF_FIRST * first)
+    return Schedule(first, max(1, round(following)), batch)
 
 
 def _unit(scaling: Scaling) -> float:
