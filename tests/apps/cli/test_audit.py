@@ -71,6 +71,26 @@ def test_bad_commands(arguments, message, capsys):
 
 
 @pytest.mark.slow
+def test_a_filled_in_list_of_points_to_label_is_left_alone(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(at, 0.1, (20, 2)) for at in ((0, 0), (0, 4), (4, 0), (4, 4))])
+    frame = pd.DataFrame(x, columns=["a", "b"]).assign(y=np.repeat(["u", "v"], 40))
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    command = ["audit", str(tmp_path / "p.csv"), "--points=5"]
+    assert main(command) == 0
+    listed = tmp_path / "p-audit" / "label-next.csv"
+    assert main(command) == 0  # as it was written, it is written again
+    filled_in = listed.read_text().rstrip("\n") + " mine\n"
+    listed.write_text(filled_in)
+    capsys.readouterr()
+    assert main(command) == 2
+    assert "label-next.csv in it would be overwritten and has changed" in capsys.readouterr().err
+    assert listed.read_text() == filled_in
+    (tmp_path / "p-audit" / "audit.json").unlink()
+    assert main(command) == 2
+
+
+@pytest.mark.slow
 def test_the_command_says_what_it_left_out_and_can_be_repeated(tmp_path, capsys):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40, 2)) * [1, 1000], columns=["a", "b"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import io
 import shlex
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,8 @@ from rich.table import Table
 from featavg import checks
 from featavg.apps.cli.outputs import check_outputs
 from featavg.apps.cli.terminal import OK, Terminal, print_json, whole_number
-from featavg.files import to_json, write_atomically
+from featavg.errors import InputError
+from featavg.files import DamagedError, read_bytes, to_json, write_atomically
 
 if TYPE_CHECKING:
     from featavg.auditing.verdict import Audit
@@ -30,6 +32,8 @@ _DESCRIPTION = (
     "held-out point for each classifier, weakest first) and label-next.csv."
 )
 _NEXT = "label-next.csv"
+_HASH = "label_next_sha256"  # in audit.json
+_MOST = 1 << 28  # bytes of a file that was written before
 _BEGINNINGS = {
     "points.csv": r"(id|row|index),class,subclass,radius_averaging,kind_averaging,",
     _NEXT: r"order,(id|row|index),class,subclass\n",
@@ -87,6 +91,7 @@ def audit(options: argparse.Namespace) -> int:
     out = options.out or options.file.with_name(f"{options.file.stem}-audit")
     checks.seed("seed", options.seed)
     check_outputs(out, _BEGINNINGS, [options.file])
+    _check_not_filled_in(out)
     columns = {name: getattr(options, name) for name in ("label", "subclass", "id", "drop")}
     table = read(options.file, **columns)
     found = audit_points(
@@ -102,10 +107,13 @@ def audit(options: argparse.Namespace) -> int:
     hints = [*table.notes, *found.hints]
     source = Source(options.file.name, _command(options), table.ids, table.id_name)
     summary = found.summary() | {"hints": hints, "command": source.command}
-    (out / _NEXT).unlink(missing_ok=True)  # of an audit before that had suggestions
-    for name, content in _tables(found, table.ids, table.id_name).items():
-        write_atomically(out / name, content.encode())
+    tables = _tables(found, table.ids, table.id_name)
+    if _NEXT in tables:
+        summary[_HASH] = _sha256(tables[_NEXT])
+    (out / _NEXT).unlink(missing_ok=True)  # of an audit before; there is none without its hash
     write_atomically(out / "audit.json", to_json(summary))
+    for name, content in tables.items():
+        write_atomically(out / name, content)
     write_atomically(out / "audit.html", page(found, source, hints).encode())
     if options.json:
         print_json(summary)
@@ -121,6 +129,25 @@ def audit(options: argparse.Namespace) -> int:
     return OK
 
 
+def _check_not_filled_in(out: Path) -> None:
+    """Refuse a folder whose list of points to label has changed since an audit wrote it."""
+    if not (out / _NEXT).exists():
+        return
+    try:
+        listed, about = (read_bytes(out / name, most=_MOST) for name in (_NEXT, "audit.json"))
+    except DamagedError:
+        listed, about = b"", b""
+    if f'"{_HASH}": "{_sha256(listed)}"'.encode() not in about:
+        raise InputError(
+            f"out must be another folder, because {_NEXT} in it would be overwritten and has "
+            f"changed since it was written; got {out}."
+        )
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def _command(options: argparse.Namespace) -> str:
     """Return the command line that repeats the audit."""
     flags = [f"--{name}={getattr(options, name)}" for name in ("label", "subclass", "id", "budget")]
@@ -131,7 +158,7 @@ def _command(options: argparse.Namespace) -> str:
     return shlex.join(["featavg", "audit", str(options.file), *given, f"--seed={options.seed}"])
 
 
-def _tables(found: Audit, ids: Sequence[Any], id_name: str) -> dict[str, str]:
+def _tables(found: Audit, ids: Sequence[Any], id_name: str) -> dict[str, bytes]:
     """Return the files of single points: their radii, and those to label next."""
     names, rows = found.weakest(ids)
     files = {"points.csv": _csv([id_name, *names[1:]], rows)}
@@ -141,8 +168,8 @@ def _tables(found: Audit, ids: Sequence[Any], id_name: str) -> dict[str, str]:
     return files
 
 
-def _csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def _csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows([names, *rows])
-    return text.getvalue()
+    return text.getvalue().encode()
