@@ -48,6 +48,7 @@ def test_fast_forward_follows_many_small_steps(rng):
     net, train = problem(rng, outputs=6)
     labels = rng.integers(-1, 6, size=24)
     loss = fa.SuppliedLabels(labels, positive=2)
+    net = net.with_positive(2)
     slow = fa.descend(net, train, learning_rate=1e-3, steps=3000, loss=loss, record=2)
     fast = fa.fast_forward(
         net, train, learning_rate=1e-3, steps=3000, loss=loss, tolerance=2e-3, record=2

@@ -270,6 +270,8 @@ def test_limits_leave_a_bracket_that_holds():
     ("options", "message"),
     [
         ({"y": [7]}, "y must hold labels of the model"),
+        ({"y": np.array(["a"], dtype=object)}, "y must hold labels of the model .*; got 'a'"),
+        ({"y": [7], "target": 0}, "y must hold labels of the model"),
         ({"y": [[0]]}, "y must hold one label for each of the 1 points"),
         ({"target": 9}, "target must be a label of the model; got 9"),
         ({"target": [0]}, r"target must be one label, the same for all points; got \[0\]"),
@@ -286,6 +288,37 @@ def test_bad_input_is_refused(options, message):
         fa.exact_radii(net, [[-3.0, 1.0]], y, **options)
 
 
+def test_lists_of_different_lengths_are_no_points():
+    net = fa.ShallowNet(np.eye(2), [0, 0], [[1, -1]], [0])
+    with pytest.raises(fa.InputError, match="X must be an array of numbers"):
+        fa.exact_radii(net, [[1.0], [1.0, 2.0]])
+
+
+@pytest.mark.parametrize("labels", [[1, 1], [np.nan, 1.0], [None, 1]])
+def test_labels_of_outputs_are_several_and_none_is_missing(labels):
+    with pytest.raises(fa.InputError, match="labels must hold at least two different ones"):
+        fa.ShallowNet(np.eye(2), [0, 0], np.eye(2), [0, 0], labels=labels)
+
+
+def test_a_point_that_is_not_of_its_label_has_the_radius_0_for_any_target():
+    net, X = fa.ShallowNet(np.eye(3), [0] * 3, np.eye(3), [0] * 3), [[3.0, 1.0, 2.0]]
+    for y, target, radius in (([1], 2, 0), ([0], 2, np.sqrt(0.5)), ([0], 1, np.sqrt(2))):
+        radii = fa.exact_radii(net, X, y, target=target)
+        assert radii.upper == pytest.approx([radius])
+        assert radii.verify(net, X).holds
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_what_no_point_of_a_box_can_turn_is_verified(norm):
+    """relu(x1) - relu(x2) + 3 is above 0 in the unit square; the other one is not."""
+    for offset, is_turned in ((3.0, False), (0.5, True)):
+        net = fa.ShallowNet(np.eye(2), [0, 0], [[1, -1]], [offset])
+        radii = fa.exact_radii(net, [[0.2, 0.1]], bounds=(0, 1), norm=norm)
+        assert np.isfinite(radii.upper[0]) == is_turned
+        assert (radii.exact & radii.verify(net, [[0.2, 0.1]]).turned).all()
+        assert radii.verify(net, [[0.2, 0.1]]).holds
+
+
 def test_results_without_proofs_cannot_be_verified():
     net = fa.ShallowNet(np.eye(2), [0, 0], [[1, -1]], [0])
     X = [[3.0, 1.0]]
@@ -293,6 +326,11 @@ def test_results_without_proofs_cannot_be_verified():
         fa.exact_radii(net, X, certificates=False).verify(net, X)
     with pytest.raises(fa.InputError, match="X must hold the 1 points of the radii; got 2"):
         fa.exact_radii(net, X).verify(net, X * 2)
+    other = fa.ShallowNet(np.eye(2), [0, 0], np.eye(2), [0, 0])
+    with pytest.raises(fa.InputError, match="must be the one whose radii these are, of 3 neurons"):
+        fa.exact_radii(fa.ShallowNet(np.ones((3, 2)), [0] * 3, [[1, 1, -1]], [1]), X).verify(
+            other, X
+        )
 
 
 @pytest.mark.slow

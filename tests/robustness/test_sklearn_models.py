@@ -252,6 +252,16 @@ def test_a_frame_with_other_columns_is_refused():
             use()
 
 
+@pytest.mark.parametrize("first", ["passthrough", None, make_pipeline(None, MinMaxScaler())])
+def test_columns_are_checked_behind_a_step_that_passes_points_through(first):
+    X, y = data(2)
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    model = make_pipeline(first, StandardScaler(), LogisticRegression()).fit(frame, y)
+    assert fa.exact_radii(model, frame[:5]).exact.all()
+    with pytest.raises(InputError, match="X must have the columns that the model was fitted to"):
+        fa.exact_radii(model, frame[list("gfedcba")][:5])
+
+
 def test_the_model_is_not_changed_and_points_are_not_drawn_from_the_global_state():
     X, y = data(3)
     model = fitted(make_pipeline(StandardScaler(copy=False), mlp()), X.copy(), y)

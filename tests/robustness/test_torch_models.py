@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import featavg as fa
 from featavg import InputError
 from featavg.networks.activation import LeakyReLU, ReLU
 from featavg.robustness.models import as_shallow
@@ -142,6 +143,26 @@ def test_a_normalization_of_images(mean, std):
     check_same(Custom(mean, std, width=24).eval(), (3, 2, 4))
     layers = nn.Sequential(Normalize(mean, std), nn.Flatten(), two_layers(dim=24))
     check_same(layers, (3, 2, 4))
+
+
+def test_constants_for_rows_are_not_taken_for_constants_for_channels():
+    """Only the shape of points tells which coordinates they are for."""
+    rows = nn.Sequential(Normalize(torch.randn(4, 1), 2.0), nn.Flatten(), two_layers(dim=48))
+    net = as_shallow(rows, (3, 4, 4))
+    x = torch.randn(60, 3, 4, 4, dtype=torch.float64)
+    with torch.no_grad():
+        theirs = rows.double()(x).numpy()
+    np.testing.assert_allclose(net.outputs(x.numpy().reshape(60, -1)).T, theirs, atol=1e-12)
+    radii = fa.exact_radii(rows, x[:5])
+    assert radii.verify(rows, x[:5]).holds
+    turned = x[:5] + torch.tensor(radii.perturbations).reshape(5, 3, 4, 4)
+    with torch.no_grad():
+        assert (rows(turned).argmax(dim=1) != rows(x[:5]).argmax(dim=1)).all()
+    for use in (lambda: fa.exact_radii(rows, x[:5].reshape(5, -1)), lambda: as_shallow(rows)):
+        with pytest.raises(InputError, match=r"shape \(4, 1\), which may depend on the shape"):
+            use()
+    with pytest.raises(InputError, match=r"must fit the shape \(4, 3, 4\) of its points"):
+        as_shallow(nn.Sequential(Normalize(torch.randn(4, 1), 2.0), *rows[1:]), (4, 3, 4))
 
 
 class Normalize(nn.Module):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 import featavg as fa
+from featavg.networks import reference
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +133,128 @@ def test_a_subclass_that_breaks_a_promise_is_refused(train):
         fa.descend(start(span), span, learning_rate=0.1, steps=1, rule=Rotated())
     with pytest.raises(fa.InputError, match="rule must be a Rule"):
         fa.descend(start(train), train, learning_rate=0.1, steps=1, rule="adam")
+
+
+def test_activations_that_are_equal_are_checked_one_by_one():
+    class Capped(fa.ReLU):  # equal to every other one, as a dataclass without fields
+        def __init__(self, cap):
+            object.__setattr__(self, "cap", cap)
+
+        def value(self, z):
+            return np.clip(z, 0, self.cap)
+
+        def slope(self, z):
+            return ((z >= 0) & (z < self.cap)).astype(float)
+
+    assert Capped(0.5) == Capped(np.inf)
+    fa.ShallowNet(np.eye(2), [0, 0], [[1, -1]], [0], activation=Capped(np.inf))
+    with pytest.raises(fa.InputError, match="value must be linear with the slopes in pieces"):
+        fa.ShallowNet(np.eye(2), [0, 0], [[1, -1]], [0], activation=Capped(0.5))
+
+
+@pytest.mark.parametrize("limit", [10.0, 1e-4, 1e7])
+def test_rules_that_treat_large_gradients_differently_are_not_linear(train, limit):
+    class Clipped(fa.GradientDescent):  # and stays "linear"
+        def update(self, gradients, state, parameters, learning_rate):
+            norm = np.sqrt(sum(np.square(g).sum() for g in gradients.values()))
+            factor = min(1, limit / norm) if norm else 1
+            return {name: -learning_rate * factor * g for name, g in gradients.items()}, state
+
+    class Entries(fa.Rule):  # each entry for itself
+        rotation_equivariant = True
+
+        def update(self, gradients, state, parameters, learning_rate):
+            clipped = {name: np.clip(g, -limit, limit) for name, g in gradients.items()}
+            return {name: -learning_rate * g for name, g in clipped.items()}, state
+
+    with pytest.raises(fa.InputError, match="a rule that is declared linear must be linear"):
+        fa.descend(start(train), train, learning_rate=0.01, steps=1, rule=Clipped())
+    rng = np.random.default_rng(0)
+    span = fa.MultiCluster(clusters=4, dim=600).sample(30, rng=rng, coordinates="span")
+    with pytest.raises(fa.InputError, match="needs? a rule that commutes with rotations"):
+        fa.descend(start(span), span, learning_rate=0.01, steps=1, rule=Entries())
+
+
+@pytest.mark.parametrize("method", ["points_around", "draw_points"])
+def test_laws_that_draw_points_of_their_own_stay_in_their_coordinates(method):
+    class Clipped(fa.MultiCluster):
+        pass
+
+    def clipped(self, *arguments, **options):
+        drawn = getattr(fa.MultiCluster, method)(self, *arguments, **options)
+        if method == "points_around":
+            return np.clip(drawn[0], -1, 1), drawn[1]
+        return replace(drawn, x=np.clip(drawn.x, -1, 1))
+
+    setattr(Clipped, method, clipped)
+    law, rng = Clipped(clusters=4, dim=400), np.random.default_rng(0)
+    assert law.sample(20, rng=rng).x.max() == 1
+    with pytest.raises(fa.InputError, match="span coordinates need a law that is rotation"):
+        law.sample(20, rng=rng, coordinates="span")
+
+
+def test_losses_that_break_a_promise_are_refused(train):
+    class Half(fa.Logistic):  # and forgets what is computed by logarithms
+        def losses(self, outputs, targets):
+            return super().losses(outputs, targets) / 2
+
+        def residuals(self, outputs, targets):
+            return super().residuals(outputs, targets) / 2
+
+    class Uphill(fa.Square):
+        def residuals(self, outputs, targets):
+            return -super().residuals(outputs, targets)
+
+        def losses(self, outputs, targets):
+            return np.square(super().residuals(outputs, targets)).sum(axis=0) / 2
+
+    class Mean(fa.Square):
+        def losses(self, outputs, targets):
+            return super().losses(outputs, targets).mean()
+
+    for loss, sentence in (
+        (Half(), "log_losses must be the logarithms of losses"),
+        (Uphill(), "residuals must be minus the derivatives of losses"),
+        (Mean(), "losses must return a number for each point"),
+        ("hinge", "loss must be a Loss, such as Logistic"),
+        (fa.Hinge, "loss must be a Loss, such as Logistic"),
+    ):
+        for train_net in (fa.descend, fa.fast_forward):
+            with pytest.raises(fa.InputError, match=sentence):
+                train_net(start(train), train, learning_rate=0.01, steps=1, loss=loss)
+
+
+def test_pulls_that_are_not_those_of_the_residuals_are_refused(train):
+    class Pull(fa.Exponential):  # losses and residuals are right
+        def log_pulls(self, outputs, targets):
+            return super().log_pulls(outputs, targets) / 2
+
+    with pytest.raises(fa.InputError, match="times the pulls of log_pulls must be residuals"):
+        fa.fast_forward(start(train), train, learning_rate=0.01, steps=1, loss=Pull())
+
+
+def test_outputs_on_other_sides_than_the_labels_are_refused(train):
+    rng = np.random.default_rng(0)
+    other = fa.MultiCluster(clusters=4, dim=60, positive=[0, 3]).sample(20, rng=rng)
+    net = fa.MultiClassNet.init(other, width=1, weight_scale=1e-3, rng=rng)
+    for loss in (None, fa.CoarseCrossEntropy(), fa.SuppliedLabels(train.cluster)):
+        with pytest.raises(fa.InputError, match=r"outputs of net must be on the sides .*\[1, 1, -"):
+            fa.descend(net, train, learning_rate=0.01, steps=1, loss=loss)
+    fa.descend(net.with_positive([0, 1]), train, learning_rate=0.01, steps=1)
+
+
+def test_span_coordinates_have_no_other_norm_and_no_bounds():
+    """Their axes are arbitrary, so that the largest coordinate means nothing."""
+    law, rng = fa.MultiCluster(clusters=4, dim=600), np.random.default_rng(0)
+    train = law.sample(30, rng=rng, coordinates="span")
+    for net in (
+        fa.descend(start(train), train, learning_rate=0.01, steps=3).net,
+        fa.MultiClassNet.init(train, width=1, weight_scale=1, rng=rng).with_readout("argmax"),
+        reference.decoupled(train),
+    ):
+        assert fa.exact_radii(net, train.x[:2]).norm == "l2"
+        for options in ({"norm": "linf"}, {"bounds": (-1e6, 1e6)}):
+            with pytest.raises(fa.InputError, match="leave the orientation open"):
+                fa.exact_radii(net, train.x[:2], **options)
+    ambient = start(law.sample(30, rng=rng))
+    assert fa.exact_radii(ambient, np.ones((1, 600)), norm="linf").exact.all()

@@ -53,12 +53,10 @@ class ClusteredLaw(ABC):
         """Whether every rotated frame is as likely, so that span coordinates are exact in law.
 
         True unless the orientation of the centres is a chosen one, or a subclass draws its own
-        noise, which may then not be N(0, I), or its own centres, which may then have a preferred
-        orientation.
+        noise, centres or points, which may then have a preferred orientation.
         """
-        own = type(self)
-        usual = own.draw_noise is ClusteredLaw.draw_noise
-        usual = usual and own.draw_centers is ClusteredLaw.draw_centers
+        drawn = ("draw_noise", "draw_centers", "points_around")
+        usual = all(getattr(type(self), name) is getattr(ClusteredLaw, name) for name in drawn)
         return usual and self.orientation == "random"
 
     # --- what a law draws

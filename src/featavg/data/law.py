@@ -107,6 +107,15 @@ class Law(ClusteredLaw):
             centers = np.sqrt(self.dim) * (self.center_directions() @ axes)
         return self.draw_points(frozen(centers.astype(kind)), size, rng, frame, training=True)
 
+    @property
+    def rotation_invariant(self) -> bool:
+        """Whether every rotated frame is as likely, so that span coordinates are exact in law.
+
+        True unless the orientation of the centres is a chosen one, or a subclass draws its own
+        noise, centres or points, which may then have a preferred orientation.
+        """
+        return super().rotation_invariant and type(self).draw_points is Law.draw_points
+
     def draw_points(
         self,
         centers: FloatArray,
@@ -323,6 +332,11 @@ class Sample(Pictured):
         if self.grouping is None:
             return np.arange(self.law.clusters)
         return self.grouping.labels(self.law.signs)
+
+    @property
+    def in_span(self) -> bool:
+        """Whether coordinates are those of the span, which leave the orientation open."""
+        return self.frame is not None
 
     @property
     def label_signs(self) -> IntArray:

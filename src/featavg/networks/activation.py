@@ -208,7 +208,6 @@ class Softplus(Activation):
 ACTIVATIONS = {kind.__name__: kind for kind in (ReLU, LeakyReLU, ReLUPower, Softplus)}
 
 
-@lru_cache(maxsize=64)
 def check_activation(activation: Activation) -> Activation:
     """Return an activation whose promises hold at some points; refuse another.
 
@@ -217,11 +216,20 @@ def check_activation(activation: Activation) -> Activation:
     """
     if not isinstance(activation, Activation):
         raise InputError(f"activation must be an Activation; got {activation!r}.")
+    # others may be equal to each other although they are not alike
+    known = type(activation) in ACTIVATIONS.values()
+    return _kept(activation) if known else _checked(activation)
+
+
+def _checked(activation: Activation) -> Activation:
     with np.errstate(over="ignore", invalid="ignore"):  # far from 0 an activation may be infinite
         broken = _broken_promise(activation)
     if broken:
         raise InputError(f"{broken}; got {activation!r}.")
     return activation
+
+
+_kept = lru_cache(maxsize=64)(_checked)
 
 
 def _broken_promise(activation: Activation) -> str | None:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from inspect import isabstract
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +41,8 @@ class TwoLayerNet(Pictured):
     activation: Activation
     readout: str
     """How the outputs decide: "score", "argmax", "probability" or "logit-sum"."""
+    in_span = False
+    """Whether points have span coordinates, whose axes are those of no law: only L2 makes sense."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -56,6 +58,11 @@ class TwoLayerNet(Pictured):
                     f"{cls.__name__} must not override {name}, because training and radii would "
                     "not follow it; give the network an Activation instead."
                 )
+
+    def in_span_if(self, in_span: bool) -> Self:
+        """Mark this new network as one of span coordinates, or not, and return it."""
+        object.__setattr__(self, "in_span", in_span)
+        return self
 
     @property
     @abstractmethod

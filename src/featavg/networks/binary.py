@@ -136,7 +136,7 @@ class BinaryNet(TwoLayerNet):
             activation=activation,
             train_biases=bias_scale is not None,
             train_second_layer=train_second_layer,
-        )
+        ).in_span_if(sample.in_span)
 
     def __repr__(self) -> str:
         positive = int((self.neuron_signs == 1).sum())
@@ -206,7 +206,7 @@ class BinaryNet(TwoLayerNet):
             activation=self.activation,
             train_biases=self._train_biases,
             train_second_layer=self._train_second_layer,
-        )
+        ).in_span_if(self.in_span)
 
     def decision(self, outputs: FloatArray) -> FloatArray:
         """Return f itself."""

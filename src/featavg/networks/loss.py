@@ -43,6 +43,10 @@ class Loss(ABC):
         """Return the labels of a network with so many outputs: sides of one, else fine labels."""
         return sample.y if outputs == 1 else fine_labels(outputs, sample)
 
+    def output_signs(self, outputs: int, sample: Sample) -> IntArray | None:
+        """Return the side that each output is trained to speak for; None for a single output."""
+        return None if outputs == 1 else sample.label_signs
+
     @abstractmethod
     def losses(self, outputs: FloatArray, targets: Any) -> FloatArray:
         """Return the loss of each point, shape (points,)."""

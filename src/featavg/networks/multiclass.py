@@ -138,7 +138,8 @@ class MultiClassNet(TwoLayerNet):
             bias_scale = checks.scale("bias_scale", bias_scale, zero=True)
             biases = bias_scale * rng.standard_normal(classes * width)
         positive = np.flatnonzero(signs == 1).tolist()
-        return cls(weights, classes, positive, readout, biases, activation=activation)
+        net = cls(weights, classes, positive, readout, biases, activation=activation)
+        return net.in_span_if(sample.in_span)
 
     def __repr__(self) -> str:
         neurons = "1 neuron" if self.width == 1 else f"{self.width} neurons"
@@ -246,7 +247,7 @@ class MultiClassNet(TwoLayerNet):
             "biases": self._biases,
             "activation": self.activation,
         }
-        return MultiClassNet(**(fields | changes))
+        return MultiClassNet(**(fields | changes)).in_span_if(self.in_span)
 
     def logits(self, x: ArrayLike) -> FloatArray:
         """Return the class outputs f_j(x), shape (points, k)."""
@@ -308,7 +309,7 @@ class MultiClassNet(TwoLayerNet):
             second_layer=self.output_signs @ self.second_layer,
             activation=self.activation,
             train_biases=self.has_biases,
-        )
+        ).in_span_if(self.in_span)
 
     def to_shallow(self) -> ShallowNet:
         """Return the network whose largest output decides; not for the probability readout."""

@@ -31,7 +31,7 @@ def averaging(
     >>> round(averaging_index(averaging(train), train), 6)
     1.0
     """
-    return BinaryNet(side_sums(sample), [positive_bias, negative_bias])
+    return BinaryNet(side_sums(sample), [positive_bias, negative_bias]).in_span_if(sample.in_span)
 
 
 def decoupled(sample: Sample, *, bias: float | None = None) -> BinaryNet:
@@ -61,7 +61,7 @@ def decoupled(sample: Sample, *, bias: float | None = None) -> BinaryNet:
     for s, clusters in enumerate(sides):
         weights[s, : len(clusters)] = sample.centers[clusters]
         biases[s, : len(clusters)] = bias
-    return BinaryNet(weights.reshape(2 * width, -1), biases.ravel())
+    return BinaryNet(weights.reshape(2 * width, -1), biases.ravel()).in_span_if(sample.in_span)
 
 
 def averaging_multiclass(sample: Sample) -> MultiClassNet:
@@ -83,7 +83,8 @@ def averaging_multiclass(sample: Sample) -> MultiClassNet:
     law = sample.law
     positive, negative = side_sums(sample)
     own_side = np.where(law.signs[:, None] == 1, positive, negative)
-    return MultiClassNet(sample.centers + own_side, law.clusters, law.positive_clusters)
+    weights = sample.centers + own_side
+    return MultiClassNet(weights, law.clusters, law.positive_clusters).in_span_if(sample.in_span)
 
 
 def side_sums(sample: Sample) -> FloatArray:

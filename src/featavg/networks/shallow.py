@@ -102,6 +102,11 @@ class ShallowNet(Pictured):
                 f"labels must hold one label for each of the {len(outer)} outputs; got the shape "
                 f"{names.shape}."
             )
+        different = set(names.tolist())
+        if len(different) < 2 or any(label is None or label != label for label in different):
+            raise InputError(
+                f"labels must hold at least two different ones, and none missing; got {labels!r}."
+            )
         for name, value in (
             ("weights", weights),
             ("biases", biases),

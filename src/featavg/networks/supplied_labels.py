@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg import checks
-from featavg.arrays import BoolArray, frozen
+from featavg.arrays import BoolArray, IntArray, frozen
 from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.coarse_loss import CoarseCrossEntropy
@@ -61,6 +61,10 @@ class SuppliedLabels(CoarseCrossEntropy):
     def __repr__(self) -> str:
         return f"SuppliedLabels({int((self.labels >= 0).sum())} of {len(self.labels)} points)"
 
+    def output_signs(self, outputs: int, sample: Sample) -> IntArray:
+        """Return the side that each output is trained to speak for."""
+        return checks.signs_of_partition(self._positive, outputs)
+
     def targets(self, outputs: int, sample: Sample) -> BoolArray:
         """Return which outputs count as right for each point, shape (outputs, points)."""
         labels = self.labels
@@ -76,7 +80,6 @@ class SuppliedLabels(CoarseCrossEntropy):
                 f"labels must be from 0 to {outputs - 1}, the outputs of the network, or -1; got "
                 f"{labels.min()} to {labels.max()}."
             )
-        signs = checks.signs_of_partition(self._positive, outputs)
-        own_side: BoolArray = signs[:, None] == sample.y[None, :]
+        own_side: BoolArray = self.output_signs(outputs, sample)[:, None] == sample.y[None, :]
         labelled: BoolArray = np.arange(outputs)[:, None] == labels[None, :]
         return np.where(labels >= 0, labelled, own_side)

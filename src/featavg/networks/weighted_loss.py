@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from featavg import checks
-from featavg.arrays import FloatArray, frozen
+from featavg.arrays import FloatArray, IntArray, frozen
 from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.loss import Loss
@@ -74,6 +74,10 @@ class Weighted(Loss):
                 f"weights must hold one number for each of the {points} points of the sample; got "
                 f"{len(self.weights)}."
             )
+
+    def output_signs(self, outputs: int, sample: Sample) -> IntArray | None:
+        """Return those of the loss that is weighted."""
+        return self.loss.output_signs(outputs, sample)
 
     def targets(self, outputs: int, sample: Sample) -> WeightedTargets:
         """Return the targets of the loss, together with the weights."""

@@ -29,7 +29,7 @@ from featavg.robustness.exact.tasks import (
     search_all,
 )
 from featavg.robustness.exact.verify import is_level, leaves_exactly
-from featavg.robustness.models import as_shallow, check_columns
+from featavg.robustness.models import as_shallow, check_columns, point_shape
 from featavg.robustness.norm import Norm, as_norm
 from featavg.robustness.radii import Certificate, Radii
 
@@ -122,14 +122,22 @@ def exact_radii(
                 f"'logit-sum'; got {model!r}."
             )
         return probability_radii(model, X, y, limits, jobs, progress)
-    net = as_shallow(model)
+    if isinstance(model, TwoLayerNet) and model.in_span:
+        _refuse_in_span(size, bounds)
+    net = as_shallow(model, point_shape(X))
     check_columns(model, X)
     points = flat_points(net, X)
     search = PointSearch(net, size.name, _bounds(bounds, points), limits)
     winners = net.winners(points)
     labels = net.labels[winners] if y is None else _own_labels(net, y, len(points))
-    sides = {label: _sides(net, label, target) for label in np.unique(labels).tolist()}
-    tasks = [Task(x, *sides[label]) for x, label in zip(points, labels.tolist(), strict=True)]
+    if target is not None:
+        _sides(net, None, target)  # which refuses what is no label
+    pairs = list(zip(labels.tolist(), net.labels[winners].tolist(), strict=True))
+    # a point that is not of its label has the radius 0, whatever the target
+    sides = {
+        pair: _sides(net, pair[0], target if pair[0] == pair[1] else None) for pair in set(pairs)
+    }
+    tasks = [Task(x, *sides[pair]) for x, pair in zip(points, pairs, strict=True)]
     right = [i for i, task in enumerate(tasks) if task.own[winners[i]]]
     answers = search_all(search, [tasks[i] for i in right], jobs, progress)
     lower, upper = np.zeros(len(points)), np.zeros(len(points))
@@ -142,7 +150,8 @@ def exact_radii(
     if checks.flag("certificates", certificates):
         proofs = {i: answer.proof for i, answer in zip(right, answers, strict=True)}
         kept = [(task.own, task.opposing, proofs.get(i)) for i, task in enumerate(tasks)]
-        certificate = SearchCertificate(search.norm, search.bounds, tuple(kept))
+        size_of_net = len(net.weights), net.dim, len(net.labels)
+        certificate = SearchCertificate(search.norm, search.bounds, tuple(kept), size_of_net)
     return Radii(lower, upper, perturbations, size.name, turns, certificate)
 
 
@@ -153,11 +162,18 @@ class SearchCertificate(Certificate):
     norm: str
     bounds: tuple[float, float] | None
     points: tuple[tuple[BoolArray, BoolArray, Proof | None], ...]
+    size: tuple[int, int, int]
+    """The neurons, coordinates and outputs of the network."""
 
     def check(self, radii: Radii, model: Any, X: ArrayLike) -> tuple[BoolArray, FloatArray]:
         """Return where perturbations turn the decision, and the bounds that are proved."""
-        net = in_range(as_shallow(model))
+        net = in_range(as_shallow(model, point_shape(X)))
         check_columns(model, X)
+        if (len(net.weights), net.dim, len(net.labels)) != self.size:
+            raise InputError(
+                "model must be the one whose radii these are, of {} neurons, {} coordinates and {} "
+                f"outputs; got {net!r}.".format(*self.size)
+            )
         points = flat_points(net, X)
         if len(points) != len(self.points):
             raise InputError(
@@ -186,11 +202,21 @@ class SearchCertificate(Certificate):
         return bool(low <= point.min() and point.max() <= high)
 
 
+def _refuse_in_span(norm: Norm, bounds: Any) -> None:
+    """Refuse what depends on axes that span coordinates leave open."""
+    if bounds is not None or not norm.rotation_invariant:
+        raise InputError(
+            "bounds and norms other than 'l2' need the coordinates of the law, and those of the "
+            f"span leave the orientation open; got norm={norm.name!r} and bounds={bounds!r}, so "
+            "draw the sample with coordinates='ambient'."
+        )
+
+
 def flat_points(net: ShallowNet, X: ArrayLike) -> FloatArray:
     """Return points in double precision, one in each row; images are flattened."""
     try:
         array = np.asarray(X)
-    except RuntimeError as error:  # a tensor of PyTorch that requires a gradient
+    except (RuntimeError, ValueError) as error:  # a tensor that requires a gradient, ragged lists
         raise InputError(f"X must be an array of numbers; {str(error).rstrip('.')}.") from None
     if array.ndim > 2:
         array = array.reshape(len(array), -1)
@@ -208,7 +234,7 @@ def _own_labels(net: ShallowNet, y: ArrayLike, points: int) -> NDArray[Any]:
     if not known.all():
         choices = ", ".join(repr(label) for label in np.unique(net.labels).tolist()[:12])
         raise InputError(
-            f"y must hold labels of the model ({choices}); got {labels[~known][0].item()!r}."
+            f"y must hold labels of the model ({choices}); got {labels[~known].tolist()[0]!r}."
         )
     return labels
 

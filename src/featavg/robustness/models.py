@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 from featavg.errors import InputError
 from featavg.networks.shallow import ShallowNet
 from featavg.robustness.rewriting import SINGLE, check_predictions, probes, quietly
@@ -16,7 +18,7 @@ _ACCEPTED = (
 )
 
 
-def as_shallow(model: Any) -> ShallowNet:
+def as_shallow(model: Any, shape: tuple[int, ...] | None = None) -> ShallowNet:
     """Return a model as a network of one hidden layer, in double precision.
 
     Paper: none, an extension. The labels are the model's own: its `classes_`, or 0, 1, … for the
@@ -37,6 +39,9 @@ def as_shallow(model: Any) -> ShallowNet:
         - A PyTorch module whose forward pass is a chain of linear layers with one ReLU or leaky
           ReLU between them; flattening, constants that are added or multiplied, and, in evaluation
           mode, batch normalization and dropout may be part of it.
+    shape : tuple of int, optional
+        The shape of a point, if points are images or the like and a PyTorch module flattens them.
+        The constants that it adds or multiplies before depend on it.
 
     Raises
     ------
@@ -67,7 +72,7 @@ def as_shallow(model: Any) -> ShallowNet:
     if _is_torch_module(model):
         from featavg.robustness.torch_models import from_torch
 
-        net = from_torch(model)
+        net = from_torch(model, shape)
     elif any(kind.__module__.startswith("sklearn.") for kind in type(model).__mro__):
         from featavg.robustness.sklearn_models import from_sklearn
 
@@ -77,12 +82,21 @@ def as_shallow(model: Any) -> ShallowNet:
     return net
 
 
+def point_shape(X: Any) -> tuple[int, ...] | None:
+    """Return the shape of a point, or None if points are rows."""
+    try:
+        shape = np.shape(X)
+    except ValueError:  # lists of different lengths, which are refused as points
+        return None
+    return tuple(shape[1:]) if len(shape) > 2 else None
+
+
 def check_columns(model: Any, X: Any) -> None:
     """Refuse a frame whose columns are not those that a model was fitted to, in their order.
 
     scikit-learn's `predict` refuses it as well; as an array it would be other points.
     """
-    fitted, given = getattr(model, "feature_names_in_", None), getattr(X, "columns", None)
+    fitted, given = _fitted_columns(model), getattr(X, "columns", None)
     if fitted is None or given is None:
         return
     if list(fitted) != list(given):
@@ -90,6 +104,18 @@ def check_columns(model: Any, X: Any) -> None:
             "X must have the columns that the model was fitted to, in their order "
             f"({_listed(fitted)}); got {_listed(given)}."
         )
+
+
+def _fitted_columns(model: Any) -> Any:
+    """Return the names of the columns that a model was fitted to; None if it knows none.
+
+    A pipeline asks its first step alone, which knows none if it passes points through.
+    """
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        return names
+    steps = [step for _, step in getattr(model, "steps", ()) if step not in (None, "passthrough")]
+    return _fitted_columns(steps[0]) if steps else None
 
 
 def _listed(names: Any) -> str:

@@ -87,8 +87,17 @@ class Chain:
         """The number of coordinates, which the first linear operation says."""
         return next(one.matrix.shape[1] for one in self.operations if isinstance(one, Linear))
 
-    def network(self, name: str) -> ShallowNet:
-        """Return the network; `name` is what an error calls the module."""
+    def network(self, name: str, shape: tuple[int, ...] | None = None) -> ShallowNet:
+        """Return the network.
+
+        Parameters
+        ----------
+        name : str
+            What an error calls the module.
+        shape : tuple of int, optional
+            The shape of a point, if points are no rows. Without it a constant that would mean
+            different things for different shapes is refused.
+        """
         if self.start == len(self.operations):
             raise InputError(f"model must have a Linear layer; this {name} has none.")
         layers = sum(isinstance(one, Leak) for one in self.operations)
@@ -109,7 +118,7 @@ class Chain:
                 image = k < self.start and self._is_flattened(k + 1, self.start)
                 image = image and not self._is_flattened(0, k)
                 factor, offset = (
-                    _spread(part, len(t), image, name) for part in (one.factor, one.offset)
+                    _spread(part, len(t), image, shape, name) for part in (one.factor, one.offset)
                 )
                 M, t = (factor * M.T).T, factor * t + offset
             elif isinstance(one, Leak):
@@ -128,8 +137,13 @@ class Chain:
     def _is_flattened(self, begin: int, end: int) -> bool:
         return any(isinstance(one, Flatten) for one in self.operations[begin:end])
 
-    def input_shape(self) -> tuple[int, ...]:
-        """Return a shape of points that all constants before the first linear layer fit."""
+    def input_shape(self, given: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """Return the shape of points that is given, if the module flattens them.
+
+        Otherwise one that all constants before the first linear layer fit.
+        """
+        if given is not None and self._is_flattened(0, self.start):
+            return given
         shape: tuple[int, ...] = (self.width,)
         for one in self.operations[: self.start]:
             for part in (one.factor, one.offset) if isinstance(one, Scale) else ():
@@ -148,23 +162,39 @@ class Chain:
         return (softmax if self.ending == "softmax" else log_softmax)(outputs, axis=1)
 
 
-def _spread(array: FloatArray, width: int, image: bool, name: str) -> FloatArray:
+def _spread(
+    array: FloatArray, width: int, image: bool, shape: tuple[int, ...] | None, name: str
+) -> FloatArray:
     """Return a constant that is broadcast to points as one number for each coordinate.
 
-    Images are flattened row by row, channel after channel, so a number for each channel stays the
-    same for as many coordinates as a channel has, whatever its height and width.
+    Images are flattened row by row, channel after channel. Where their shape is not known, a number
+    for each channel, of shape (channels, 1, 1), still stays the same for as many coordinates as a
+    channel has.
     """
     own = _without_leading_ones(array)
     if own.size == 1:
         return np.full(width, own.item())
-    if own.shape == (width,) or (image and own.size == width):
+    if image and shape is not None:
+        if np.prod(shape) == width and _fits(own.shape, shape):
+            return np.broadcast_to(own, shape).ravel()
+    elif own.shape == (width,) or (image and own.size == width):
         return own.ravel()
-    if image and own.ndim > 1 and own.size == len(own) and width % len(own) == 0:
+    elif image and own.ndim > 2 and own.size == len(own) and width % len(own) == 0:
         return np.repeat(own.ravel(), width // len(own))
+    given = f"the shape {shape}" if image and shape else f"the {width} coordinates"
+    hint = ", which may depend on the shape of points: give them their shape" if image else ""
     raise InputError(
-        f"constants of the model must fit the {width} coordinates of its points; this {name} has "
-        f"one of the shape {array.shape}."
+        f"constants of the model must fit {given} of its points; this {name} has one of the shape "
+        f"{array.shape}{'' if shape else hint}."
     )
+
+
+def _fits(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Return whether an array of one shape can be broadcast to the other."""
+    try:
+        return np.broadcast_shapes(own, shape) == shape
+    except ValueError:
+        return False
 
 
 def _without_leading_ones(array: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ _ACCEPTED = (
 _OTHER = object()
 
 
-def from_torch(model: nn.Module) -> ShallowNet:
+def from_torch(model: nn.Module, shape: tuple[int, ...] | None = None) -> ShallowNet:
     """Return a PyTorch module as a network in double precision.
 
     Its forward pass is recorded by `torch.fx`. Each operation has to be one of those that are
@@ -34,6 +34,8 @@ def from_torch(model: nn.Module) -> ShallowNet:
     ----------
     model : torch.nn.Module
         The module; it is not changed.
+    shape : tuple of int, optional
+        The shape of a point, if points are no rows.
 
     Examples
     --------
@@ -53,10 +55,10 @@ def from_torch(model: nn.Module) -> ShallowNet:
             f"model must be {_ACCEPTED}; this {name} cannot be traced by torch.fx ({reason})."
         ) from None
     chain = _Reader(traced, name).read()
-    net = chain.network(name)
+    net = chain.network(name, shape)
     x = probes(net)
-    shape = chain.input_shape()
-    theirs = quietly(name, lambda points: _forward(double, points, shape), x)
+    inputs = chain.input_shape(shape)
+    theirs = quietly(name, lambda points: _forward(double, points, inputs), x)
     check_scores(net, x, theirs, name, link=chain.expected if chain.ending else None)
     return net
 

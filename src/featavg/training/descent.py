@@ -14,6 +14,7 @@ from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.loss import Loss
 from featavg.progress import counted
+from featavg.training.loss_check import check_loss
 from featavg.training.rule import GradientDescent, Parameters, Rule, TrainingStep
 from featavg.training.rule_check import check_rule
 from featavg.training.state import ALL_POINTS, Batch, TrainingState, check_pair, new_state
@@ -107,8 +108,8 @@ def descend(
     steps = checks.count("steps", steps, minimum=0)
     recorded = recorded_steps(record, steps)
     check_pair(net, sample)
-    rule = check_rule(rule or GradientDescent(), in_span=sample.frame is not None)
-    loss = net.default_loss if loss is None else loss
+    rule = check_rule(rule or GradientDescent(), in_span=sample.in_span)
+    loss = check_loss(net.default_loss if loss is None else loss, net, sample)
     method = _method(checks.choice("method", method, METHODS), net, sample, rule, steps)
     recorder = Recorder(net, sample, learning_rate, loss, rule)
     state = new_state(method, net, sample)

@@ -17,6 +17,7 @@ from featavg.networks.base import TwoLayerNet
 from featavg.networks.loss import Loss
 from featavg.progress import ProgressReporter
 from featavg.training.descent import cheaper_method
+from featavg.training.loss_check import check_loss
 from featavg.training.rule import GradientDescent
 from featavg.training.state import CoefficientState, TrainingState, check_pair, new_state
 from featavg.training.trajectory import Recorder, Trajectory
@@ -87,7 +88,7 @@ def fast_forward(
     tolerance = checks.scale("tolerance", tolerance)
     goals = math.log(learning_rate) + _log_steps(record, steps)
     check_pair(net, sample)
-    loss = net.default_loss if loss is None else loss
+    loss = check_loss(net.default_loss if loss is None else loss, net, sample)
     check_leaps(net, loss)
     method = cheaper_method(net, sample, _USUAL_STEPS)
     recorder = Recorder(net, sample, learning_rate, loss, GradientDescent())

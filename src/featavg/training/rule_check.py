@@ -10,12 +10,16 @@ from featavg.networks.binary import BinaryNet
 from featavg.networks.loss import Logistic
 from featavg.training.rule import Rule, TrainingStep
 
+# Of gradients and weights, at which promises are checked.
+_SIZES = (1.0, 1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9)
+
 
 def check_rule(rule: Rule, *, in_span: bool) -> Rule:
     """Return a rule whose promises hold on small random arrays; refuse another.
 
     A linear rule must commute with any matrix from the right, which is how coefficients become
-    weights; a rule in span coordinates with any rotation.
+    weights; a rule in span coordinates with any rotation. Both at any size of the gradients, since
+    a rule may treat large ones differently, such as one that clips them.
     """
     if not isinstance(rule, Rule):
         raise InputError(f"rule must be a Rule, such as GradientDescent(); got {rule!r}.")
@@ -46,19 +50,24 @@ def _looks_ahead(rule: Rule) -> bool:
 
 
 def _commutes(rule: Rule, matrix: FloatArray) -> bool:
-    """Return whether some steps on weights W, and on W times a matrix, differ by the matrix."""
+    """Return whether steps on weights W, and on W times a matrix, differ by the matrix."""
+    return all(_commutes_at(rule, matrix, size) for size in _SIZES)
+
+
+def _commutes_at(rule: Rule, matrix: FloatArray, size: float) -> bool:
+    """Return the same for weights and gradients of one size."""
     rng = np.random.default_rng(1)
-    weights = [rng.standard_normal((3, len(matrix))), rng.standard_normal(3)]
+    weights = [size * rng.standard_normal((3, len(matrix))), size * rng.standard_normal(3)]
     moved = [weights[0] @ matrix, weights[1].copy()]
     states = [rule.init({"weights": w, "biases": b}) for w, b in (weights, moved)]
     for _ in range(3):
-        g, b = rng.standard_normal((3, len(matrix))), rng.standard_normal(3)
+        g, b = size * rng.standard_normal((3, len(matrix))), size * rng.standard_normal(3)
         for i, (now, gradient) in enumerate(((weights, g), (moved, g @ matrix))):
             parameters = {"weights": now[0], "biases": now[1]}
             gradients = {"weights": gradient, "biases": b}
             updates, states[i] = rule.update(gradients, states[i], parameters, 0.1)
             now[0], now[1] = now[0] + updates["weights"], now[1] + updates["biases"]
-    return bool(np.allclose(weights[0] @ matrix, moved[0], rtol=1e-8, atol=1e-10))
+    return bool(np.allclose(weights[0] @ matrix, moved[0], rtol=1e-8, atol=1e-10 * size))
 
 
 def _moves_alike(rule: Rule, rotation: FloatArray) -> bool:

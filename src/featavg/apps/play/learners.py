@@ -124,7 +124,7 @@ class NetworkLearner(Learner):
         rng: np.random.Generator,
     ) -> None:
         self.settings, self.net, self.train, self._loss, self._rng = settings, net, train, loss, rng
-        self._rule = check_rule(settings.rule, in_span=train.frame is not None)
+        self._rule = check_rule(settings.rule, in_span=train.in_span)
         method = cheaper_method(net, train, settings.expected_steps)
         with np.errstate(over="ignore", invalid="ignore"):  # reported by the first step
             self.state = new_state(method if self._rule.linear else "weights", net, train)

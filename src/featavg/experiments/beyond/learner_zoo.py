@@ -156,7 +156,7 @@ def two_layer_path(
     rng: np.random.Generator,
 ) -> Path:
     """Yield what `stops` looks at, for at most so many steps of training."""
-    check_rule(rule, in_span=train.frame is not None)
+    check_rule(rule, in_span=train.in_span)
     method = cheaper_method(net, train, steps) if rule.linear else "weights"
     state = new_state(method, net, train)
     options = {"learning_rate": learning_rate, "steps": steps, "rule": rule, "loss": loss}

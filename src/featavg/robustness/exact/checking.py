@@ -57,7 +57,8 @@ def proved_bound(problem: PointProblem, geometry: Geometry, proof: Proof) -> flo
             if not _is_split(below, signs, node.contest):
                 return 0.0
         else:
-            bound = min(bound, cap.radius)
+            if cap.radius < checker.extent:  # otherwise the ball holds all that is allowed
+                bound = min(bound, cap.radius)
             if bound <= checker.extent and not checker.is_drawn(node, signs):
                 least = min(least, bound)
     return least * proof.unit
