@@ -200,3 +200,18 @@ def test_a_new_loss(train):
         net, train, lambda n: ((n.score(train.x) - train.y) ** 4).mean() / 4
     )
     np.testing.assert_allclose(run.net.weights, net.weights - 0.01 * gradient, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("method", "returned", "message"),
+    [
+        ("center_directions", np.eye(3), "a matrix with a row for each of the 4"),
+        ("draw_clusters", np.full(20, 7), "20 whole numbers from 0 to 3"),
+        ("draw_clusters", np.zeros(19, int), r"got int64 of the shape \(19,\)"),
+        ("draw_noise", np.zeros((20, 3)), r"the shape that it is asked for, \(20, 12\); got \(20, 3\)"),
+    ],
+)
+def test_laws_that_draw_something_of_another_shape_are_refused(method, returned, message):
+    law = type("Wrong", (fa.MultiCluster,), {method: lambda self, *arguments: returned})
+    with pytest.raises(fa.InputError, match=f"^{method} of Wrong must .*{message}"):
+        law(clusters=4, dim=12).sample(20, rng=np.random.default_rng(0))

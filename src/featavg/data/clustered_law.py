@@ -65,9 +65,30 @@ class ClusteredLaw(ABC):
     def center_directions(self) -> FloatArray:
         r"""Return the centres divided by :math:`\sqrt d`, in as few coordinates as they span."""
 
+    def checked_directions(self) -> FloatArray:
+        """Return `center_directions`; refuse what is not one row of numbers for each cluster."""
+        directions = np.asarray(self.center_directions())
+        if directions.ndim != 2 or len(directions) != self.clusters:
+            raise InputError(
+                f"center_directions of {type(self).__name__} must return a matrix with a row for "
+                f"each of the {self.clusters} clusters; got the shape {directions.shape}."
+            )
+        return directions
+
+    def checked_clusters(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Return `draw_clusters`; refuse what is not the number of a cluster for each point."""
+        drawn = np.asarray(self.draw_clusters(size, rng))
+        is_whole = drawn.shape == (size,) and np.issubdtype(drawn.dtype, np.integer)
+        if not is_whole or drawn.min() < 0 or drawn.max() >= self.clusters:
+            raise InputError(
+                f"draw_clusters of {type(self).__name__} must return {size} whole numbers from 0 "
+                f"to {self.clusters - 1}; got {drawn.dtype} of the shape {drawn.shape}."
+            )
+        return drawn
+
     def draw_centers(self, rng: np.random.Generator) -> FloatArray:
         """Draw the centres in a frame of the law's orientation, shape (clusters, dim)."""
-        directions = self.center_directions()
+        directions = self.checked_directions()
         checks.memory(f"{self.clusters} centres of dim={self.dim}", self.clusters * self.dim * 8)
         frame = orthonormal_rows(self.orientation, directions.shape[1], self.dim, rng)
         return np.sqrt(self.dim) * (directions @ frame)
@@ -82,6 +103,17 @@ class ClusteredLaw(ABC):
         r"""Draw the noise :math:`\xi` of some points, of shape (points, dim): N(0, I)."""
         return normal(shape, rng, dtype)
 
+    def _checked_noise(
+        self, shape: tuple[int, int], rng: np.random.Generator, dtype: np.dtype[Any]
+    ) -> FloatArray:
+        drawn = np.asarray(self.draw_noise(shape, rng, dtype))
+        if drawn.shape != shape:
+            raise InputError(
+                f"draw_noise of {type(self).__name__} must return the shape that it is asked for, "
+                f"{shape}; got {drawn.shape}."
+            )
+        return drawn
+
     def span_frame(self, size: int, coordinates: str, reserve: int) -> SpanFrame | None:
         """Return the frame of span coordinates for `size` points, or None for ambient ones."""
         coordinates = checks.choice("coordinates", coordinates, ("auto", "ambient", "span"))
@@ -95,7 +127,7 @@ class ClusteredLaw(ABC):
                 f"orientation open; got {type(self).__name__}{chosen}, so use "
                 "coordinates='ambient'."
             )
-        frame = SpanFrame(self.dim, self.center_directions().shape[1], size, reserve)
+        frame = SpanFrame(self.dim, self.checked_directions().shape[1], size, reserve)
         fits = frame.coordinates < self.dim
         if coordinates == "span" and not fits:
             raise InputError(
@@ -131,7 +163,7 @@ class ClusteredLaw(ABC):
             rows = slice(start, start + _ROWS_AT_ONCE)
             with np.errstate(over="ignore", invalid="ignore"):  # Sample refuses what overflows
                 if frame is None:
-                    noise[rows] = self.draw_noise(noise[rows].shape, rng, centers.dtype)
+                    noise[rows] = self._checked_noise(noise[rows].shape, rng, centers.dtype)
                     norms[rows] = np.linalg.norm(noise[rows], axis=1)
                 noise[rows] *= self.noise
                 noise[rows, :reach] += shifts[cluster[rows]]

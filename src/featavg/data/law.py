@@ -30,9 +30,10 @@ class Law(ClusteredLaw):
     Paper: Definition 3.1 is the case `MultiCluster`; others are extensions.
 
     A point is :math:`x = \alpha \mu_j + \sigma \xi` with the centre :math:`\mu_j` of its cluster
-    and the noise :math:`\xi`; its label is the side of the cluster. A law of your own is a subclass
-    that says where the centres are (`center_directions`) and, where they differ from the paper's,
-    how clusters (`draw_clusters`) and noise (`draw_noise`) are drawn.
+    and the noise :math:`\xi`; its label is the side of the cluster. A law of your own is a frozen
+    dataclass with the first four attributes below that says where the centres are
+    (`center_directions`) and, where they differ from the paper's, how clusters (`draw_clusters`)
+    and noise (`draw_noise`) are drawn.
 
     Attributes
     ----------
@@ -104,7 +105,7 @@ class Law(ClusteredLaw):
             centers = self.draw_centers(rng)
         else:  # the first coordinates are those of the centres
             axes = np.eye(frame.rank, frame.coordinates)
-            centers = np.sqrt(self.dim) * (self.center_directions() @ axes)
+            centers = np.sqrt(self.dim) * (self.checked_directions() @ axes)
         return self.draw_points(frozen(centers.astype(kind)), size, rng, frame, training=True)
 
     @property
@@ -126,7 +127,7 @@ class Law(ClusteredLaw):
         training: bool,
     ) -> Sample:
         """Draw `size` points around given centres."""
-        cluster = self.draw_clusters(size, rng)
+        cluster = self.checked_clusters(size, rng)
         x, norms = self.points_around(centers, cluster, rng, frame, training=training)
         return Sample(self, centers, x, self.signs[cluster], cluster, norms, frame)
 
