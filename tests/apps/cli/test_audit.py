@@ -91,6 +91,19 @@ def test_a_filled_in_list_of_points_to_label_is_left_alone(tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_a_table_of_few_distinct_rows(tmp_path, capsys):
+    """Three answers of yes or no, of which "yes" is rare."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame((rng.random((300, 3)) < 0.1).astype(int), columns=["a", "b", "c"])
+    frame.assign(y=rng.integers(0, 2, 300)).to_csv(tmp_path / "p.csv", index=False)
+    assert main(["audit", str(tmp_path / "p.csv"), "--points=5", "--json"]) == 0
+    printed, error = capsys.readouterr()
+    assert "clusters" not in error
+    most = len(frame[["a", "b", "c"]].drop_duplicates())
+    assert max(json.loads(printed)["subclasses"].values()) <= most
+
+
+@pytest.mark.slow
 def test_the_command_says_what_it_left_out_and_can_be_repeated(tmp_path, capsys):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40, 2)) * [1, 1000], columns=["a", "b"])
