@@ -59,7 +59,7 @@ def test_the_command_leaves_json_a_page_and_tables_of_points(
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["nope.npz"], "FILE must be a file"), (["x.doc"], "must end in"), ([], "required")],
+    [(["nope.npz"], "there is no file nope.npz."), (["x.doc"], "must end in"), ([], "required")],
 )
 def test_bad_commands(arguments, message, capsys):
     try:
