@@ -61,6 +61,7 @@ class Harmful:
         ("a.csv", b"a\tb\ty\n1\t2\tu\n", "have commas between values; a.csv has tabs: save it"),
         ("a.csv", "größe,y\n1,2\n".encode("latin-1"), "FILE must be encoded in UTF-8; a.csv is"),
         ("a.csv", b"x,y\n", "rows of values"),
+        ("a.csv", b"\n\n\n", "FILE must have a row of names and rows of values; got a.csv"),
         ("a.csv", b"x,z\n1,2\n", "label must be named because the file has none"),
         ("a.csv", b"x,y\nred,2\n", "must have numbers only; 'x' has 'red' in row 2 of a.csv"),
         ("a.csv", b"x,y\n\xff\xfe,2\n", "FILE must be encoded in UTF-8"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyClassifier
 
 from featavg.apps.audit.page import Source, page, table_rows
 from featavg.auditing import words
@@ -74,6 +75,40 @@ def test_noise_does_not_contradict_itself():
     )
     assert "is more robust" not in audited.verdict
     assert "No difference in robustness" in audited.verdict
+
+
+@pytest.fixture(scope="module")
+def noise():
+    """Noise with random labels, more of them "u" than "v", and its audit."""
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((60, 3)), np.where(rng.random(60) < 0.65, "u", "v")
+    return x, y, audit(x, y, points=15)
+
+
+def test_one_subclass_in_each_class_is_not_called_more_robust(noise):
+    """Both networks are trained on the same labels, and one was three times as robust by chance."""
+    *_, found = noise
+    assert found.verdict.startswith("1 + 1 subclasses found")
+    assert "nothing to compare" in found.verdict
+    assert found.ratio > 2
+    rows = {name: values for name, *values in table_rows(found)}
+    direct = found.direct.median_radius / found.coarse.median_radius
+    assert rows["times as robust"] == ["1.00", "–", f"{direct:.2f}"]
+
+
+def test_classifiers_no_better_than_the_largest_class_get_a_hint(noise, audited):
+    x, y, found = noise
+    index = found.points.index  # of all held-out points
+    train = np.setdiff1d(np.arange(len(x)), index)
+    always = DummyClassifier().fit(x[train], y[train])
+    share = always.score(x[index], y[index])
+    assert found.largest == (always.predict(x[:1])[0], share)
+    assert max(net.accuracy for *_, net in found.networks) <= share
+    (hint,) = found.hints
+    assert f"than always saying 'u', the largest class, which is right for {share:.1%} of" in hint
+    assert audited.hints == []
+    better = replace(found, fine=replace(found.fine, accuracy=share + 0.01))
+    assert better.hints == []
 
 
 def test_the_theory_has_a_factor_only_for_two_classes(audited):

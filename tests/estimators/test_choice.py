@@ -19,6 +19,7 @@ class Found:
     """A search whose clear clusters are two in each class, with the highest strength."""
 
     smallest_class = 250
+    most = 250
     rng = np.random.default_rng(0)
 
     def find(self, number="auto", *, largest=10):
@@ -87,3 +88,12 @@ def test_the_law_has_its_clusters_and_no_more(seed):
     train = law.sample(600, rng=np.random.default_rng(seed))
     model = DecoupledClassifier(random_state=seed).fit(train.x, train.y)
     assert model.subclasses_.counts == {-1: 4, 1: 4}
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_no_class_has_more_subclasses_than_distinct_points(columns):
+    """One-hot columns: six subclasses of three distinct points were tried, and refused."""
+    rng = np.random.default_rng(0)
+    x, y = np.eye(3)[rng.integers(0, 3, 300)][:, :columns], rng.integers(0, 2, 300)
+    found = DecoupledClassifier(random_state=0).fit(x, y).subclasses_
+    assert max(found.counts.values()) <= len(np.unique(x, axis=0))

@@ -220,6 +220,30 @@ def test_bad_parameters_are_refused_in_one_sentence(options, message):
         RadiusClassifier(**options).fit(X, Y)
 
 
+@pytest.mark.parametrize("scale", ["norm", "standard", None])
+@pytest.mark.parametrize("x", [np.zeros((5, 2)), np.zeros((300, 3)), np.full((40, 3), 0.1)])
+def test_points_that_are_all_the_same_are_refused(x, scale):
+    """There is nothing to train on: zeros ended in an error of linear algebra."""
+    message = rf"X must have points that differ; got {len(x)} points that are all the same\.$"
+    with pytest.raises(fa.InputError, match=message):
+        RadiusClassifier(scale=scale, **QUICK).fit(x, np.arange(len(x)) % 2)
+
+
+@pytest.mark.parametrize("scale", ["norm", "standard", None])
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_sizes_whose_squares_are_out_of_range_are_refused(size, scale):
+    """An AssertionError said that the best path is as robust as itself, which NaN is not."""
+    with pytest.raises(fa.InputError, match=r"X must have a spread from 1e-\d+ to 1e\+\d+ .*; got"):
+        RadiusClassifier(scale=scale, **QUICK).fit(size * X, Y)
+
+
+def test_a_size_within_the_range_changes_nothing_but_the_units():
+    options = QUICK | {"pieces": 2, "features": None}
+    one, other = (RadiusClassifier(**options).fit(s * X, Y) for s in (1.0, 2.0**300))
+    assert (one.predict(X) == other.predict(2.0**300 * X)).all()
+    assert other.margin_ == 2.0**300 * one.margin_
+
+
 def test_many_classes_and_few_points():
     rng = np.random.default_rng(0)
     x = StandardScaler().fit_transform(rng.standard_normal((60, 5)))

@@ -5,6 +5,7 @@ import pytest
 
 import featavg as fa
 from featavg.estimators import DecoupledClassifier
+from featavg.estimators.subclasses import cluster
 from support.classifiers import QUIET
 
 
@@ -54,6 +55,15 @@ def test_a_class_without_subclasses_has_one():
     X[:200, 0] += 12
     model = DecoupledClassifier(random_state=0).fit(X, np.repeat([0, 1], 200))
     assert model.subclasses_.counts == {0: 1, 1: 1}
+
+
+def test_halves_may_lack_some_of_the_distinct_points():
+    """Rows of two ones are rare: k-means warned that a half has fewer of them than clusters."""
+    rng = np.random.default_rng(1)
+    x = (rng.random((300, 3)) < 0.1).astype(float)
+    means, labels, strength = cluster(x, None, largest=8, rng=rng)
+    assert len(strength) == len(np.unique(x, axis=0))
+    assert set(labels) == set(range(len(means)))
 
 
 def test_bad_subclasses_are_refused_in_words():

@@ -121,6 +121,7 @@ def audit(
         trained=len(train),
         held_out=len(test),
         measured=len(chosen),
+        largest=_largest(labels[train], labels[test]),
         norm=float(np.sqrt(x.shape[1]) / trained.coarse.scaling_.factor),
         leading=leading_features(scaled),
         geometry=geometry,
@@ -192,6 +193,13 @@ def _check_spread(x: FloatArray) -> None:
         raise InputError(
             f"X must have points that differ; got {len(x)} training points that are all the same."
         )
+
+
+def _largest(train: Any, test: Any) -> tuple[Any, float]:
+    """Return the largest class of the training points, and its share of the held-out points."""
+    classes, counts = np.unique(train, return_counts=True)
+    largest = classes[counts.argmax()]
+    return classes.tolist()[counts.argmax()], float((test == largest).mean())
 
 
 def _clear(strength: FloatArray) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from featavg.array_files import honest_size, open_arrays, read_array
 from featavg.auditing.columns import Columns
-from featavg.auditing.table import Roles, Table, check_shapes, chosen, make_table
+from featavg.auditing.table import Roles, Table, check_shapes, listed, make_table
 from featavg.errors import InputError
 from featavg.files import DamagedError
 from featavg.parquet_files import read_parquet
@@ -56,6 +56,8 @@ def read(
         Whether to refuse a file without labels.
     """
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"FILE must be a file; {path} is a folder.")
     readers = {".npz": _npz, ".npy": _npy, ".csv": _csv, ".parquet": _parquet, ".pq": _parquet}
     suffix = path.suffix.lower()
     reader = readers.get(suffix)
@@ -66,8 +68,10 @@ def read(
             f"drop must name columns of a csv or parquet file; got {drop[0]!r} for {path.name}, "
             "whose features are one array."
         )
+    if not path.exists():
+        raise InputError(f"there is no file {path}.")
     if not path.is_file():
-        raise InputError(f"FILE must be a file; got {path}.")
+        raise InputError(f"FILE must be an ordinary file; got {path}.")
     _check_size(path.name, path.stat().st_size)
     try:
         return reader(path, Roles(label, subclass, id, tuple(drop), need_labels))
@@ -91,12 +95,25 @@ def _check_size(name: str, size: int) -> None:
 def _npz(path: Path, roles: Roles) -> Table:
     with open_arrays(path, most=LARGEST) as file:
         names = list(file.declared)
-        matrix = chosen("an array", None, _MATRICES, names)
+        matrix = _matrix(names)
         found = roles.found(names)
         parts = (matrix, found.label, found.subclass, found.id)
         check_shapes(*(file.declared.get(name or "") for name in parts))
         x, y, z, ids = (None if name is None else file.read(name) for name in parts)
     return make_table(x, y, z, ids, found.label or "")
+
+
+def _matrix(names: list[str]) -> str:
+    """Return the name of the array of features."""
+    found = [name for name in names if name in _MATRICES or name.lower() in _MATRICES]
+    if len(found) == 1:
+        return found[0]
+    first, *others = _MATRICES
+    under = f"one of the names {', '.join(_MATRICES)} only" if found else f"the name {first}"
+    usual = "" if found else f" (or {', '.join(others)})"
+    several = "the arrays" if len(names) > 1 else "the array"
+    held = f"{several} {listed(names, ' and ')}" if names else "no arrays"
+    raise InputError(f"FILE must hold the features under {under}{usual}; got {held}.")
 
 
 def _npy(path: Path, roles: Roles) -> Table:
@@ -132,7 +149,7 @@ def _csv(path: Path, roles: Roles) -> Table:
             "spreadsheets call 'CSV UTF-8'."
         ) from None
     _check_separator(path.name, rows)
-    if len(rows) < 2:
+    if len(rows) < 2 or not rows[0]:
         raise InputError(f"FILE must have a row of names and rows of values; got {path.name}.")
     header = rows[0]
     numbers = [number for number, row in enumerate(rows[1:], 2) if row]

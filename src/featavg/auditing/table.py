@@ -86,9 +86,9 @@ class Roles:
 
     def _label(self, names: list[str]) -> str | None:
         if self.need_labels or self.label is not None:
-            return chosen("label", self.label, _LABELS, names)
+            return _chosen("label", self.label, _LABELS, names)
         usual = any(name.lower() in _LABELS for name in names)
-        return chosen("label", None, _LABELS, names) if usual else None
+        return _chosen("label", None, _LABELS, names) if usual else None
 
 
 @dataclass(frozen=True)
@@ -147,14 +147,14 @@ def _check_finite(x: FloatArray) -> None:
     )
 
 
-def chosen(what: str, given: str | None, usual: tuple[str, ...], names: list[str]) -> str:
+def _chosen(what: str, given: str | None, usual: tuple[str, ...], names: list[str]) -> str:
     """Return the given name, or the only usual one that exists."""
     found = [name for name in names if name in usual or name.lower() in usual]
     if given is None and len(found) != 1:
         many = "more than one" if found else "none"
         raise InputError(
             f"{what} must be named because the file has {many} of {', '.join(usual)}; it has "
-            f"{_listed(names)}."
+            f"{listed(names)}."
         )
     return optional(what, given, usual, names) or found[0]
 
@@ -165,12 +165,18 @@ def optional(what: str, given: str | None, usual: tuple[str, ...], names: list[s
         return next((name for name in names if name.lower() in usual), None)
     if given not in names:
         meant = did_you_mean(given, names)
-        raise InputError(f"{what} must be one of {_listed(names)}; got {given!r}{meant}.")
+        raise InputError(f"{what} must be one of {listed(names)}; got {given!r}{meant}.")
     return given
 
 
-def _listed(names: list[str]) -> str:
-    """Return the first and the last names, because labels are often the last."""
+def listed(names: list[str], last: str = ", ") -> str:
+    """Return the first and the last names, because labels are often the last.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], " and ")
+    'a, b and c'
+    """
     half = _LISTED // 2
     shown = names if len(names) <= _LISTED else [*names[:half], "…", *names[-half:]]
-    return ", ".join(shown)
+    return last.join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

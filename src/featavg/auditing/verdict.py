@@ -15,6 +15,7 @@ from featavg.auditing.points import Points
 from featavg.drawing.common import named_cosines, radius_grid, robust_accuracy, shares_above
 from featavg.drawing.pictured import Pictured
 from featavg.drawing.views import Curves, HeatMaps
+from featavg.errors import shortened
 from featavg.estimators.scaling import different_scales
 
 _NEARLY = 0.85  # of the predicted ratio: counts as reached
@@ -48,6 +49,9 @@ class Audit(Pictured):
         Whether subclasses were given.
     trained, held_out, measured : int
         The numbers of training points, of held-out points, and of those with a measured radius.
+    largest : tuple of a label and a float
+        The largest class of the training points, and the accuracy of always saying this class on
+        the held-out points.
     norm : float
         The root mean square distance of the training points from their mean, as a scale for radii.
     leading : tuple of two int and a float
@@ -82,6 +86,7 @@ class Audit(Pictured):
     trained: int
     held_out: int
     measured: int
+    largest: tuple[Any, float]
     norm: float
     leading: tuple[int, int, float]
     geometry: Geometry
@@ -193,6 +198,13 @@ class Audit(Pictured):
                     f"{bounds} of {self.measured} radii of {estimator} are lower bounds: the "
                     "search for the exact ones was too long."
                 )
+        name, share = self.largest
+        if all(net.accuracy <= share for *_, net in self.networks):
+            hints.append(
+                f"No classifier is more accurate on held-out points than always saying "
+                f"{shortened(str(name))}, the largest class, which is right for {share:.1%} of "
+                "them; then radii mean little."
+            )
         return hints
 
     @property

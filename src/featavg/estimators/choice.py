@@ -35,18 +35,18 @@ def choose_subclasses(
     The first candidate are the numbers found by `cluster`. Real classes often have no clear
     clusters, or a few very clear ones that have parts themselves (animals and vehicles), and a
     network of more subclasses is more robust. So larger numbers, the same for all classes (half of
-    `largest` and all of it), are always candidates too: a network is trained briefly for each, and
-    the smallest is chosen whose median radius on the held-out points, where the accuracy is within
-    `robustness` standard errors of the best of all, is within 5 % of the largest. Where clusters
-    are all there is, as in the paper's law, more subclasses gain nothing, and the first candidate
-    is chosen.
+    `largest` and all of it), are candidates too where no class has fewer distinct points: a network
+    is trained briefly for each, and the smallest is chosen whose median radius on the held-out
+    points, where the accuracy is within `robustness` standard errors of the best of all, is within
+    5 % of the largest. Where clusters are all there is, as in the paper's law, more subclasses gain
+    nothing, and the first candidate is chosen.
     """
     first = search.find(wanted, largest=largest)
     is_given = not (isinstance(wanted, str) and wanted == "auto")
     if is_given or not split.held_out:
         return first
     average = len(first.class_of) / len(first.counts)
-    most = search.smallest_class // _FEWEST_POINTS
+    most = min(search.smallest_class // _FEWEST_POINTS, search.most)
     tried = [m for m in sorted({largest // 2, largest}) if average < m <= most]
     candidates = [first, *(search.find(m) for m in tried)]
     if len(candidates) == 1:

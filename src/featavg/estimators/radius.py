@@ -31,6 +31,11 @@ _FEW_POINTS = 2000
 _MANY_POINTS, _FEWEST_STEPS = 3000, 1 / 3
 # A smaller margin takes this share of all steps, or that share of those for the largest margin.
 _NEXT_OF_ALL, _NEXT_OF_FIRST = 1 / 6, 1 / 3
+# Points that differ by less, relative to their mean, are equal up to rounding.
+_ROUNDING = 1e-12
+# The spread that points may have: beyond it numbers whose squares count overflow, in single
+# precision where points are not scaled.
+_SPREAD, _UNSCALED_SPREAD = (1e-100, 1e100), (1e-8, 1e16)
 
 
 class RadiusClassifier(CertifiedClassifier):
@@ -156,7 +161,7 @@ class RadiusClassifier(CertifiedClassifier):
         Parameters
         ----------
         X : array or frame of shape (points, features)
-            The points.
+            The points; they must not be all the same.
         y : array of shape (points,)
             Their classes.
         subclass : array of shape (points,), optional
@@ -171,6 +176,7 @@ class RadiusClassifier(CertifiedClassifier):
         robustness = checks.scale("robustness", self.robustness, zero=True)
         starts = checks.count("n_init", self.n_init)
         data = self._checked(X, y, sample_weight)
+        _check_spread(data.x, self.scaling_, is_scaled=self.scale is not None)
         axes = principal_axes(data.x, data.codes, data.rng)
         sizes: FloatArray = np.bincount(data.codes, weights=data.weights.repeats).astype(float)
         # double precision only where nothing is random, and weights must count as repeated points
@@ -241,6 +247,24 @@ def _schedule(steps: int, batch: int, points: float) -> Schedule:
     first = max(1, round(share * steps))
     following = min(_NEXT_OF_ALL * steps, _NEXT_OF_FIRST * first)
     return Schedule(first, max(1, round(following)), batch)
+
+
+def _check_spread(x: FloatArray, scaling: Scaling, *, is_scaled: bool) -> None:
+    """Refuse scaled points that are all the same, or whose spread in the units of X is extreme."""
+    units = 1 / np.asarray(scaling.factor)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+        spread = float((np.ptp(x, axis=0) * units).max())
+    if spread <= _ROUNDING * np.abs(scaling.shift).max():
+        raise InputError(
+            f"X must have points that differ; got {len(x)} points that are all the same."
+        )
+    lowest, highest = _SPREAD if is_scaled else _UNSCALED_SPREAD
+    why = "for radii to be computed" if is_scaled else "to be trained on without a scale"
+    for size in (units.min(), units.max()) if is_scaled else (spread,):
+        if not lowest <= size <= highest:
+            raise InputError(
+                f"X must have a spread from {lowest:g} to {highest:g} {why}; got {size:g}."
+            )
 
 
 def _unit(scaling: Scaling) -> float:

@@ -59,7 +59,7 @@ def test_the_command_leaves_json_a_page_and_tables_of_points(
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["nope.npz"], "FILE must be a file"), (["x.doc"], "must end in"), ([], "required")],
+    [(["nope.npz"], "there is no file nope.npz."), (["x.doc"], "must end in"), ([], "required")],
 )
 def test_bad_commands(arguments, message, capsys):
     try:
@@ -91,10 +91,23 @@ def test_a_filled_in_list_of_points_to_label_is_left_alone(tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_a_table_of_few_distinct_rows(tmp_path, capsys):
+    """Three answers of yes or no, of which "yes" is rare."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame((rng.random((300, 3)) < 0.1).astype(int), columns=["a", "b", "c"])
+    frame.assign(y=rng.integers(0, 2, 300)).to_csv(tmp_path / "p.csv", index=False)
+    assert main(["audit", str(tmp_path / "p.csv"), "--points=5", "--json"]) == 0
+    printed, error = capsys.readouterr()
+    assert "clusters" not in error
+    most = len(frame[["a", "b", "c"]].drop_duplicates())
+    assert max(json.loads(printed)["subclasses"].values()) <= most
+
+
+@pytest.mark.slow
 def test_the_command_says_what_it_left_out_and_can_be_repeated(tmp_path, capsys):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40, 2)) * [1, 1000], columns=["a", "b"])
-    frame.assign(y=["u", "v"] * 20, note="seen").to_csv(tmp_path / "p.csv")
+    frame.assign(y=np.where(frame.b > 0, "u", "v"), note="seen").to_csv(tmp_path / "p.csv")
     flags = ["--drop=note", "--points=5"]
     assert main(["audit", str(tmp_path / "p.csv"), *flags]) == 0
     printed = capsys.readouterr().out

@@ -178,7 +178,7 @@ def test_infinite_radii(folder, capsys, monkeypatch):
         (["text.npz", "points.npz"], "W must hold real numbers"),
         (["header.safetensors", "points.npz"], "its header must have at most 1,048,576 bytes"),
         (["huge.npz", "points.npz"], "outputs of MODEL must be finite"),
-        (["model.npz", "nope.npz"], "FILE must be a file; got nope.npz."),
+        (["model.npz", "nope.npz"], "there is no file nope.npz."),
         (["model.npz", "wide.npz"], "DATA must have the 2 coordinates that MODEL takes; wide.npz"),
         (["model.npz", "odd.npz"], "labels of DATA must be those of MODEL (0, 1); got 'cat'."),
         (["model.npz", "points.npz", "--target", "7"], "target must be one of MODEL (0, 1); got"),

@@ -39,7 +39,16 @@ WRONG = [
     ("report . nowhere", "DIR must be a folder of runs; got nowhere", ""),
     ("report . .", "A and B must have runs of the same experiment; got no runs and no runs", ""),
     ("audit", "the following arguments are required: FILE", ""),
-    ("audit nothing.csv", "FILE must be a file; got nothing.csv", ""),
+    ("audit nothing.csv", "there is no file nothing.csv.", ""),
+    ("audit . --label half", "FILE must be a file; . is a folder.", ""),
+    ("audit . --out out", "FILE must be a file; . is a folder.", ""),
+    ("audit /", "FILE must be a file; / is a folder.", ""),
+    ("audit other-names.npz", "FILE must hold the features under the name X (or", "feats and lab."),
+    (
+        "audit two.npz",
+        "FILE must hold the features under one of the names",
+        "arrays X, data and y.",
+    ),
     ("audit notes.txt", "FILE must end in .npz", ""),
     ("audit points.npz --label colour", "colour", ""),
     ("audit points.npz --points 0", "points must be a whole number of at least 1; got 0", ""),
@@ -53,6 +62,9 @@ WRONG = [
     ("audit points.npz --budget 0", "budget must be a whole number of at least 1; got 0", ""),
     ("certify model.npz", "the following arguments are required: DATA", ""),
     ("certify nothing.npz points.npz", "nothing.npz", ""),
+    ("certify model.npz nothing.npz", "there is no file nothing.npz.", ""),
+    ("certify model.npz .", "DATA must be a file; . is a folder.", ""),
+    ("certify model.npz /", "DATA must be a file; / is a folder.", ""),
     ("certify points.npz points.npz", "points.npz", ""),
     ("certify model.npz points.npz --norm lnf", "choice: 'lnf'", "(did you mean 'linf'?)"),
     ("certify model.npz points.npz --bounds 0", "expected 2 arguments", ""),
@@ -97,6 +109,8 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "gaps.csv").write_text("x1,x2,y\n1,2,a\n,3,b\n4,5,a\n6,7,b\n")
     x, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
     np.savez(tmp_path / "points.npz", X=x, y=y)
+    np.savez(tmp_path / "other-names.npz", feats=x, lab=y)
+    np.savez(tmp_path / "two.npz", X=x, data=x, y=y)
     np.savez(tmp_path / "wide.npz", X=np.ones((4, 3)), y=y[:4])
     np.savez(tmp_path / "one-class.npz", X=x, y=np.zeros(20, dtype=int))
     np.savez(tmp_path / "model.npz", W=np.eye(2), b=np.zeros(2), A=np.eye(2), c=np.zeros(2))

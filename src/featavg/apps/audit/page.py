@@ -98,8 +98,10 @@ def table_rows(audit: Audit) -> list[list[str]]:
         ["exact radii", *(f"{net.exact.sum()} of {audit.measured}" for net in nets)],
     ]
     if coarse.median_radius > 0:
-        ratios = (net.median_radius / coarse.median_radius for net in nets)
-        rows.append(["times as robust", *(f"{ratio:.2f}" for ratio in ratios)])
+        ratios = [f"{net.median_radius / coarse.median_radius:.2f}" for net in nets]
+        if not audit.divided:  # both are trained on the same labels
+            ratios[1] = _known(np.nan)
+        rows.append(["times as robust", *ratios])
         if audit.predicted_ratio is not None:
             predicted = ["1.00", f"{audit.predicted_ratio:.2f}", *[""] * (len(nets) - 2)]
             rows.append(["times as robust, by theory", *predicted])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from featavg import checks
-from featavg.apps.cli.outputs import check_outputs
+from featavg.apps.cli.outputs import check_outputs, folder_beside
 from featavg.apps.cli.terminal import OK, Terminal, print_json, whole_number
 from featavg.errors import InputError
 from featavg.files import DamagedError, read_bytes, to_json, write_atomically
@@ -88,7 +88,7 @@ def audit(options: argparse.Namespace) -> int:
     from featavg.auditing.audit import audit as audit_points
     from featavg.auditing.files import read
 
-    out = options.out or options.file.with_name(f"{options.file.stem}-audit")
+    out = options.out or folder_beside(options.file, "audit", "FILE")
     checks.seed("seed", options.seed)
     check_outputs(out, _BEGINNINGS, [options.file])
     _check_not_filled_in(out)

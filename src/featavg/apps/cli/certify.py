@@ -16,7 +16,7 @@ from rich.table import Table
 
 from featavg import checks
 from featavg.apps.cli.audit import add_columns
-from featavg.apps.cli.outputs import check_outputs
+from featavg.apps.cli.outputs import check_outputs, folder_beside
 from featavg.apps.cli.terminal import OK, Terminal, print_json, whole_number
 from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
@@ -97,7 +97,7 @@ def certify(options: argparse.Namespace) -> int:
     from featavg.networks.shallow_files import read_shallow
     from featavg.robustness import certify as exact
 
-    out = options.out or options.data.with_name(f"{options.data.stem}-certify")
+    out = options.out or folder_beside(options.data, "certify", "DATA")
     check_outputs(out, _BEGINNINGS, [options.model, options.data])
     net = read_shallow(options.model)
     columns = {name: getattr(options, name) for name in ("label", "id", "drop")}

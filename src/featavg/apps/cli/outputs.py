@@ -12,6 +12,17 @@ from featavg.lab.run_folder import check_writable
 _READ = 4096  # bytes from the beginning of a file, by which it is recognised
 
 
+def folder_beside(file: Path, command: str, name: str) -> Path:
+    """Return the folder beside a file for what a command computes from it.
+
+    A folder in the place of the file, which may have no name (`.` or `/`), is refused; `name` is
+    what the command calls the file.
+    """
+    if file.is_dir():
+        raise InputError(f"{name} must be a file; {file} is a folder.")
+    return file.with_name(f"{file.stem}-{command}")
+
+
 def check_outputs(out: Path, beginnings: Mapping[str, str], inputs: Sequence[Path]) -> None:
     """Refuse a folder in which a command would overwrite files that it has not written.
 
