@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from featavg import InputError
 from featavg.experiments import (
     Expectation,
     figure3,
 )
+from support.probe import Probe
 
 
 def test_equal_parameters_are_one_run():
@@ -29,3 +33,11 @@ def test_an_expectation_holds_only_if_every_seed_is_in_range():
     outcome = expectation.judge({"x": np.array([0.2, 0.4])})
     assert outcome.mean == pytest.approx(0.3)
     assert outcome.std == pytest.approx(np.sqrt(0.02))
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../../escaped", "a/b", "a\\b", "a b", "a\n", None]
+)
+def test_an_id_that_is_no_name_of_a_folder_is_refused(name):
+    with pytest.raises(InputError, match="the id of an experiment must be of letters, digits, "):
+        replace(Probe().experiment, id=name)

@@ -105,6 +105,11 @@ def test_a_file_may_have_several_and_import_its_neighbour(file):
         ("x = 1\n", "must define EXPERIMENT or EXPERIMENTS, and has neither"),
         ("EXPERIMENT = 3\n", "cannot be used: TypeError: 'int' object is not iterable"),
         ("EXPERIMENTS = []\n", "must be Experiment objects, one at least"),
+        (mine.TEXT.replace('id="mine"', 'id="figure1"'), "id must be another than that of an exp"),
+        (
+            mine.TEXT.replace('id="mine"', 'id="../../escaped"'),
+            "an experiment must be of letters, digits, '-' and '_' because it names a folder; got",
+        ),
         ("import os\n\n1 / 0\n", "cannot be imported: ZeroDivisionError in line 3: division by"),
         ("def f(:\n", "cannot be imported: SyntaxError in line 1: "),
         ("import no_such_module\n", "cannot be imported: ModuleNotFoundError in line 1: No module"),
@@ -118,6 +123,11 @@ def test_a_file_that_cannot_be_used_is_one_sentence(file, text, reason):
     assert str(raised.value).startswith(f"{path} ")
     assert reason in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_file_may_hand_on_an_experiment_of_featavg(file):
+    path = file("from featavg.experiments.figure1 import EXPERIMENT\n")
+    assert registry.find(str(path)) is EXPERIMENTS["figure1"]
 
 
 def test_files_that_cannot_be_imported_by_their_name(file, tmp_path):

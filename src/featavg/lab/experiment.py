@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 
 from featavg.array_files import Arrays
 from featavg.arrays import FloatArray
-from featavg.errors import InputError
+from featavg.errors import InputError, shortened
 from featavg.files import json_hash
 from featavg.lab.expectations import Expectation
 from featavg.lab.processes import local_workers, one_thread
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 # A process takes about two seconds to start, so it should save more than that.
 _WORTH_A_PROCESS = 4.0
+_ID = re.compile("[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Experiment:
     Attributes
     ----------
     id : str
-        Its name on the command line and its folder.
+        Its name on the command line and of its folder: letters, digits, '-' and '_'.
     title, paper : str
         What it shows, and which figure or table of the paper it is.
     parameters, quick : dataclass
@@ -123,6 +125,13 @@ class Experiment:
 
     has_own_axes: ClassVar[bool] = False
     """Whether it is a sweep itself, and so cannot be swept over."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not _ID.fullmatch(self.id):
+            raise InputError(
+                "the id of an experiment must be of letters, digits, '-' and '_' because it names "
+                f"a folder; got {shortened(self.id)}."
+            )
 
     @classmethod
     def of_module(cls, name: str, **declared: Any) -> Self:

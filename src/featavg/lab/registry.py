@@ -114,6 +114,7 @@ def _in_file(path: Path, name: str | None) -> Experiment:
         raise InputError(f"{path} must define EXPERIMENT or EXPERIMENTS, and has neither.")
     try:
         known = {experiment.id: experiment for experiment in _experiments(value)}
+        _refuse_taken(known)
     except (InputError, TypeError) as error:
         raise InputError(f"{path} cannot be used: {_told(error)}.") from None
     if name is None and len(known) == 1:
@@ -121,6 +122,17 @@ def _in_file(path: Path, name: str | None) -> Experiment:
     if name not in known:
         raise InputError(f"{path} must be followed by one of {', '.join(f':{i}' for i in known)}.")
     return known[name]
+
+
+def _refuse_taken(found: Mapping[str, Experiment]) -> None:
+    """Refuse another experiment by the id of one of featavg, whose folder it would write into."""
+    taken = [point for point in entry_points(group=_GROUP) if point.name == _OWN]
+    own = {one.id: one for point in taken for one in _experiments(point.load())}
+    for name, experiment in found.items():
+        if own.get(name, experiment) is not experiment:
+            raise InputError(
+                f"id must be another than that of an experiment of featavg; got {name!r}."
+            )
 
 
 def _imported(path: Path) -> Any:
