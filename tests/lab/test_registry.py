@@ -103,7 +103,10 @@ def test_a_file_may_have_several_and_import_its_neighbour(file):
     ("text", "reason"),
     [
         ("x = 1\n", "must define EXPERIMENT or EXPERIMENTS, and has neither"),
-        ("EXPERIMENT = 3\n", "cannot be used: TypeError: 'int' object is not iterable"),
+        (
+            "EXPERIMENT = 3\n",
+            "cannot be used: experiments must be Experiment objects, one at least; got 3",
+        ),
         ("EXPERIMENTS = []\n", "must be Experiment objects, one at least"),
         (mine.TEXT.replace('id="mine"', 'id="figure1"'), "id must be another than that of an exp"),
         (

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featavg.array_files import Arrays
 from featavg.arrays import FloatArray
@@ -60,7 +61,25 @@ class Measured:
 
 def as_arrays(measurements: Measurements) -> Arrays:
     """Return measurements as arrays, as they are saved."""
-    return {name: np.asarray(value) for name, value in measurements.items()}
+    if not isinstance(measurements, Mapping) or not measurements:
+        raise InputError(
+            "measure must return a dict with a number or an array for each quantity; "
+            f"got {shortened(measurements)}."
+        )
+    return {name: _as_array(name, value) for name, value in measurements.items()}
+
+
+def _as_array(name: str, value: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        array = np.array(None)
+    if array.dtype.kind not in ("biufU" if array.ndim else "biuf"):
+        raise InputError(
+            f"the measurement {name!r} must be a number, or an array of numbers or texts; "
+            f"got {shortened(value)}."
+        )
+    return array
 
 
 @dataclass(frozen=True)
@@ -198,6 +217,8 @@ class Experiment:
         with ProgressReporter(self.id, seeds, enabled=progress) as reporter:
             reporter.advance(reused)
             for seed, measured, seconds in self._measured(parameters, missing, workers):
+                for expectation in self.expectations(parameters):
+                    expectation.check(measured)  # at once, not after all seeds
                 folder.save_json("parameters.json", self.describe(parameters))
                 folder.save_seed(seed, measured, seconds)
                 saved[seed] = measured, seconds

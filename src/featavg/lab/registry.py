@@ -11,13 +11,13 @@ import importlib
 import re
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from featavg.errors import InputError, did_you_mean
+from featavg.errors import InputError, did_you_mean, shortened
 from featavg.lab.experiment import Experiment
 from featavg.lab.source import module_of
 
@@ -101,9 +101,13 @@ def _experiments(value: Any) -> list[Experiment]:
     """Return one experiment, or several in a list or as the values of a dict."""
     if isinstance(value, Experiment):
         return [value]
-    several = list(value.values() if isinstance(value, Mapping) else value)
+    several: list[Any] = []
+    if isinstance(value, Iterable):
+        several = list(value.values() if isinstance(value, Mapping) else value)
     if not several or not all(isinstance(one, Experiment) for one in several):
-        raise InputError(f"experiments must be Experiment objects, one at least; got {value!r}.")
+        raise InputError(
+            f"experiments must be Experiment objects, one at least; got {shortened(value)}."
+        )
     return several
 
 
