@@ -112,7 +112,9 @@ class Experiment:
         What it belongs to: the figures of the paper, which `featavg reproduce` runs, or the results
         beyond the paper, which ``featavg reproduce --all`` runs as well.
     data : str, optional
-        The data set it reads; such an experiment also needs the extra ``vision`` or ``text``.
+        The data set it reads.
+    extra : str, optional
+        The extra of featavg that it needs, which ``featavg list`` shows.
     calibrated : bool
         Whether the limits of `expects` were found for `parameters` and `quick`; with others, what
         they limit is only reported.
@@ -139,6 +141,7 @@ class Experiment:
     quick_seeds: int = 2
     series: Literal["figures", "beyond"] | None = None
     data: str | None = None
+    extra: str | None = None
     calibrated: bool = False
     data_fields: tuple[str, ...] = ()
 

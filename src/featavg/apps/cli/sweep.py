@@ -74,7 +74,6 @@ def add_parsers(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run a sweep, or print the status of one."""
-    require()
     if options.what[0] == "status":
         return _status(options)
     if len(options.what) > 1:
@@ -180,6 +179,7 @@ def _status(options: argparse.Namespace) -> int:
         raise
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"DIR must be the folder of a sweep; got {folder}.") from None
+    require()
     Store(folder, design.experiment.source).name_damage()
     return _print_tally(design, folder, options.json)
 
