@@ -49,6 +49,22 @@ def test_python_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, mon
         assert printed == said, f"{named(page)}, line {line}"
 
 
+@pytest.mark.parametrize("page", [p for p in PAGES if "import torch" in p.read_text()], ids=named)
+def test_a_page_says_how_pytorch_is_installed_before_it_is_imported(page):
+    before, _, _ = page.read_text(encoding="utf-8").partition("import torch")
+    assert "pip install 'featavg[vision]'" in before
+
+
+def test_certifying_a_scikit_learn_model_needs_no_pytorch(tmp_path, monkeypatch):
+    """Everything on the page runs, and is saved, without the blocks that have a PyTorch module."""
+    page = (DOCS / "howto" / "certify.md").read_text(encoding="utf-8")
+    needed = [text for text in blocks(page, "python") if not re.search(r"\b(torch|module)\b", text)]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    exec("\n".join(needed), {"__name__": "page"})  # noqa: S102
+    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if "console" in languages(p)], ids=named)
 def test_commands_of_a_page_are_understood(page, capsys):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
