@@ -61,7 +61,7 @@ def find(address: Any, *, name: str = "experiment", folder: Path | None = None) 
     if not isinstance(address, str) or address not in known:
         because = "".join(f" ({sentence.rstrip('.')})" for sentence in broken)
         raise InputError(
-            f"{name} must be one of {', '.join(map(repr, known))}, or a file such as ./mine.py; "
+            f"{name} must be one of those that 'featavg list' shows, or a file such as ./mine.py; "
             f"got {address!r}{did_you_mean(address, known)}{because}."
         )
     return known[address]

@@ -209,7 +209,7 @@ def test_a_regime_that_needs_terabytes_is_refused_at_once(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["run", "figure99"], "'figure2-synthetic', "),
+        (["run", "figure99"], "'featavg list' shows"),
         (["run"], "required: ID"),
         (["paint"], "invalid choice: 'paint'"),
     ],
