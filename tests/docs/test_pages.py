@@ -16,7 +16,8 @@ from featavg.apps.cli.experiments import parse_flags
 from featavg.apps.cli.main import build_parser
 from featavg.experiments import EXPERIMENTS, run
 from support import ROOT
-from support.documents import OTHERS, commands, execute, fenced
+from support.command import command
+from support.documents import OTHERS, blocks, commands, execute, fenced
 
 DOCS = ROOT / "docs"
 PAGES = sorted(
@@ -48,6 +49,22 @@ def test_python_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, mon
         assert printed == said, f"{named(page)}, line {line}"
 
 
+@pytest.mark.parametrize("page", [p for p in PAGES if "import torch" in p.read_text()], ids=named)
+def test_a_page_says_how_pytorch_is_installed_before_it_is_imported(page):
+    before, _, _ = page.read_text(encoding="utf-8").partition("import torch")
+    assert "pip install 'featavg[vision]'" in before
+
+
+def test_certifying_a_scikit_learn_model_needs_no_pytorch(tmp_path, monkeypatch):
+    """Everything on the page runs, and is saved, without the blocks that have a PyTorch module."""
+    page = (DOCS / "howto" / "certify.md").read_text(encoding="utf-8")
+    needed = [text for text in blocks(page, "python") if not re.search(r"\b(torch|module)\b", text)]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    exec("\n".join(needed), {"__name__": "page"})  # noqa: S102
+    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if "console" in languages(p)], ids=named)
 def test_commands_of_a_page_are_understood(page, capsys):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -66,6 +83,24 @@ def test_commands_of_a_page_are_understood(page, capsys):
             assert code == 0, f"featavg {' '.join(arguments)}: {capsys.readouterr().err}"
         else:
             assert program in OTHERS, program
+
+
+def test_the_experiment_of_its_page_is_run_as_the_page_says(tmp_path, monkeypatch, capsys):
+    """Saved as it says, its commands end well: for every split, and in a sweep."""
+    page = (DOCS / "howto" / "experiment.md").read_text(encoding="utf-8")
+    lines = "".join(blocks(page, "python")).splitlines()
+    (tmp_path / "split.py").write_text("\n".join(lines[:-3]), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    typed = [words[1:] for words in commands(page) if "./split.py" in words]
+    assert {arguments[0] for arguments in typed} == {"run", "sweep"}
+    typed += [["run", "./split.py", "--positive", str(p), "--quick"] for p in (2, 3, 4, 5)]
+    for arguments in typed:
+        few = ["--workers", "1"] if arguments[0] == "sweep" else []
+        code, out, error = command(capsys, *arguments, *few)
+        assert code == 0, (arguments, out, error)
+        assert "Warning" not in error
+    sys.modules.pop("split")
 
 
 def test_every_page_is_in_the_table_of_contents():

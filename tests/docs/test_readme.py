@@ -54,6 +54,11 @@ def _is_small(arguments):
     return arguments[0] in ("list", "theory")
 
 
+def test_the_readme_says_how_pages_get_their_numbers_where_it_links_the_first():
+    first = next(part for part in README.split("\n\n") if re.search(r"\]\(docs/[^)]*\.md\)", part))
+    assert "`make docs` builds it and all other pages" in first
+
+
 def test_the_readme_says_how_many_claims_there_are():
     assert f"statement of the paper, {len(LEDGER)} of them" in " ".join(README.split())
 

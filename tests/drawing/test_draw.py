@@ -110,6 +110,14 @@ def test_gaps_marks_and_logarithmic_axes():
     assert axes.get_ylim()[1] >= 1  # nothing to show, and no error
 
 
+@pytest.mark.parametrize(("x", "scale"), [(0.0, "linear"), (-3.0, "linear"), (10.0, "log")])
+def test_a_single_place_has_room_on_both_sides(x, scale):
+    line = Line.over_seeds("one seed", [x], np.array([[0.5]]), "coarse", "points")
+    (axes,) = draw.figure([curves(panel(line), x_scale=scale)]).axes
+    low, high = axes.get_xlim()
+    assert low < x < high
+
+
 def test_heat_maps_share_a_colour_bar_and_draw_the_last_frame():
     over_time = Matrix("m", [[[0.0, 0.1]], [[0.25, 0.75]]])
     view = HeatMaps("t", "row", "column", "cosine", [over_time], frame="step", frames=["0", "9"])

@@ -21,6 +21,16 @@ def test_one_grouping_replaces_all_others():
 
 
 @pytest.mark.parametrize(
+    ("dims", "settings"), [("3072", "of 1 setting, in"), ("3072, 5000", "of 2 settings, in")]
+)
+def test_the_conclusion_counts_settings(dims, settings):
+    parameters = granularity.Parameters(grouping="1,4|5", dims=dims)
+    parts = ("law_low", "law_high", "predicted_error")
+    results = {f"{c.name}_{part}": np.ones(1) for c in parameters.cases for part in parts}
+    assert f"label groups {settings} every seed" in granularity.conclude(parameters, results)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"grouping": "1,4"}, "sizes of the label groups of both sides"),

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from featavg import InputError
 from featavg.experiments import (
     Expectation,
+    Table,
     figure3,
+    run,
 )
+from support.probe import Probe
 
 
 def test_equal_parameters_are_one_run():
@@ -29,3 +35,47 @@ def test_an_expectation_holds_only_if_every_seed_is_in_range():
     outcome = expectation.judge({"x": np.array([0.2, 0.4])})
     assert outcome.mean == pytest.approx(0.3)
     assert outcome.std == pytest.approx(np.sqrt(0.02))
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../../escaped", "a/b", "a\\b", "a b", "a\n", None]
+)
+def test_an_id_that_is_no_name_of_a_folder_is_refused(name):
+    with pytest.raises(InputError, match="the id of an experiment must be of letters, digits, "):
+        replace(Probe().experiment, id=name)
+
+
+@pytest.mark.parametrize(
+    ("measured", "message"),
+    [
+        (None, r"measure must return a dict with a number .* for each quantity; got None\.$"),
+        ({}, r"measure must return a dict .*; got \{\}\.$"),
+        (0.5, r"measure must return a dict .*; got 0\.5\.$"),
+        (
+            {"mean": "high"},
+            r"measurement 'mean' must be a number, or an array .*; got 'high'",
+        ),
+        ({"mean": None}, r"measurement 'mean' must be .*; got None\.$"),
+        ({"mean": [[1.0, 2.0], [3.0]]}, r"measurement 'mean' must be .*; got \[\[1\.0, 2\.0\], \["),
+        (
+            {"maen": 0.5},
+            r"expectation must be one of 'maen'; got 'mean' \(did you mean 'maen'\?\)\.$",
+        ),
+    ],
+)
+def test_a_measurement_that_cannot_be_used_is_refused_after_one_seed(measured, message, tmp_path):
+    seeds = []
+
+    def measure(parameters, seed):
+        seeds.append(seed)
+        return measured
+
+    with pytest.raises(InputError, match=message):
+        run(replace(Probe().experiment, measure=measure), out=tmp_path)
+    assert seeds == [0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_that_do_not_fit_the_columns_of_a_table_are_refused():
+    with pytest.raises(InputError, match=r"each column \('seed', 'mean'\); got \(1, 2, 3\)\.$"):
+        Table(("seed", "mean"), [(0, 0.5), (1, 2, 3)])

@@ -103,8 +103,16 @@ def test_a_file_may_have_several_and_import_its_neighbour(file):
     ("text", "reason"),
     [
         ("x = 1\n", "must define EXPERIMENT or EXPERIMENTS, and has neither"),
-        ("EXPERIMENT = 3\n", "cannot be used: TypeError: 'int' object is not iterable"),
+        (
+            "EXPERIMENT = 3\n",
+            "cannot be used: experiments must be Experiment objects, one at least; got 3",
+        ),
         ("EXPERIMENTS = []\n", "must be Experiment objects, one at least"),
+        (mine.TEXT.replace('id="mine"', 'id="figure1"'), "id must be another than that of an exp"),
+        (
+            mine.TEXT.replace('id="mine"', 'id="../../escaped"'),
+            "an experiment must be of letters, digits, '-' and '_' because it names a folder; got",
+        ),
         ("import os\n\n1 / 0\n", "cannot be imported: ZeroDivisionError in line 3: division by"),
         ("def f(:\n", "cannot be imported: SyntaxError in line 1: "),
         ("import no_such_module\n", "cannot be imported: ModuleNotFoundError in line 1: No module"),
@@ -120,6 +128,11 @@ def test_a_file_that_cannot_be_used_is_one_sentence(file, text, reason):
     assert "\n" not in str(raised.value)
 
 
+def test_a_file_may_hand_on_an_experiment_of_featavg(file):
+    path = file("from featavg.experiments.figure1 import EXPERIMENT\n")
+    assert registry.find(str(path)) is EXPERIMENTS["figure1"]
+
+
 def test_files_that_cannot_be_imported_by_their_name(file, tmp_path):
     with pytest.raises(InputError, match="there is no file .*missing.py"):
         registry.find(str(tmp_path / "missing.py"))
@@ -132,6 +145,7 @@ def test_files_that_cannot_be_imported_by_their_name(file, tmp_path):
 
 
 @pytest.mark.parametrize("address", ["nothing", "", None, 3])
-def test_an_unknown_experiment_is_refused_with_all_that_there_are(address):
-    with pytest.raises(InputError, match=r"experiment must be one of .* 'averaging', .* got "):
+def test_an_unknown_experiment_is_refused_with_where_to_find_them(address):
+    with pytest.raises(InputError, match="one of those that 'featavg list' shows, .* got ") as told:
         registry.find(address)
+    assert len(str(told.value)) < 120

@@ -241,7 +241,9 @@ def _reach(view: Curves) -> tuple[float, float]:
     """Return the ends of the x axis: those of our own curves, not of the paper's."""
     ours = [line.x for panel in view.panels for line in panel.lines if line.role != "paper"]
     low, high = ends(np.concatenate([numbers(x) for x in ours]), view.x_scale)
-    space = _space(low, high) if view.paths else 0.0
+    if low == high and view.x_scale == "log":
+        return low / 1.3, high * 1.3
+    space = _space(low, high) if view.paths or low == high else 0.0
     return low - space, high + space
 
 

@@ -162,4 +162,5 @@ EXPERIMENT = Experiment.of_module(
     quick=replace(Parameters(), size=128, samples=10_000),
     seeds=3,
     data=embedded.DATA,
+    extra="vision",
 )

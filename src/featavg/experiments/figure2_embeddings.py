@@ -281,4 +281,5 @@ EXPERIMENT = Experiment.of_module(
     quick=replace(Parameters(), size=128, samples=10_000, test_samples=2000, steps=800, points=500),
     seeds=3,
     data=embedded.DATA,
+    extra="vision",
 )

@@ -293,6 +293,7 @@ def _experiment(name: str, paper: str, usual: Parameters, **quick: Any) -> Exper
         seeds=3,
         quick_seeds=1,
         data=usual.dataset,
+        extra="vision",
     )
 
 

@@ -283,4 +283,5 @@ EXPERIMENT = Experiment.of_module(
     ),
     seeds=1,
     data="mnist",
+    extra="vision",
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from featavg import checks
 from featavg.lab.tables import Results
 
 
@@ -48,8 +50,13 @@ class Expectation:
         statement, quantity = f"{label}: {self.statement}", f"{name}_{self.quantity}"
         return replace(self, statement=statement, quantity=quantity)
 
+    def check(self, measured: Mapping[str, Any]) -> None:
+        """Refuse to be about something that was not measured."""
+        checks.choice("the quantity of an expectation", self.quantity, measured)
+
     def judge(self, results: Results) -> Outcome:
         """Return how the measurements compare."""
+        self.check(results)
         values = np.asarray(results[self.quantity], dtype=np.float64)
         holds = bool(((values >= self.low) & (values <= self.high)).all())
         return Outcome(self, tuple(values.tolist()), holds)

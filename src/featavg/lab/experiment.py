@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,10 +13,11 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featavg.array_files import Arrays
 from featavg.arrays import FloatArray
-from featavg.errors import InputError
+from featavg.errors import InputError, shortened
 from featavg.files import json_hash
 from featavg.lab.expectations import Expectation
 from featavg.lab.processes import local_workers, one_thread
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 # A process takes about two seconds to start, so it should save more than that.
 _WORTH_A_PROCESS = 4.0
+_ID = re.compile("[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,25 @@ class Measured:
 
 def as_arrays(measurements: Measurements) -> Arrays:
     """Return measurements as arrays, as they are saved."""
-    return {name: np.asarray(value) for name, value in measurements.items()}
+    if not isinstance(measurements, Mapping) or not measurements:
+        raise InputError(
+            "measure must return a dict with a number or an array for each quantity; "
+            f"got {shortened(measurements)}."
+        )
+    return {name: _as_array(name, value) for name, value in measurements.items()}
+
+
+def _as_array(name: str, value: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        array = np.array(None)
+    if array.dtype.kind not in ("biufU" if array.ndim else "biuf"):
+        raise InputError(
+            f"the measurement {name!r} must be a number, or an array of numbers or texts; "
+            f"got {shortened(value)}."
+        )
+    return array
 
 
 @dataclass(frozen=True)
@@ -68,7 +89,7 @@ class Experiment:
     Attributes
     ----------
     id : str
-        Its name on the command line and its folder.
+        Its name on the command line and of its folder: letters, digits, '-' and '_'.
     title, paper : str
         What it shows, and which figure or table of the paper it is.
     parameters, quick : dataclass
@@ -91,7 +112,9 @@ class Experiment:
         What it belongs to: the figures of the paper, which `featavg reproduce` runs, or the results
         beyond the paper, which ``featavg reproduce --all`` runs as well.
     data : str, optional
-        The data set it reads; such an experiment also needs the extra ``vision`` or ``text``.
+        The data set it reads.
+    extra : str, optional
+        The extra of featavg that it needs, which ``featavg list`` shows.
     calibrated : bool
         Whether the limits of `expects` were found for `parameters` and `quick`; with others, what
         they limit is only reported.
@@ -118,11 +141,19 @@ class Experiment:
     quick_seeds: int = 2
     series: Literal["figures", "beyond"] | None = None
     data: str | None = None
+    extra: str | None = None
     calibrated: bool = False
     data_fields: tuple[str, ...] = ()
 
     has_own_axes: ClassVar[bool] = False
     """Whether it is a sweep itself, and so cannot be swept over."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str) or not _ID.fullmatch(self.id):
+            raise InputError(
+                "the id of an experiment must be of letters, digits, '-' and '_' because it names "
+                f"a folder; got {shortened(self.id)}."
+            )
 
     @classmethod
     def of_module(cls, name: str, **declared: Any) -> Self:
@@ -189,6 +220,8 @@ class Experiment:
         with ProgressReporter(self.id, seeds, enabled=progress) as reporter:
             reporter.advance(reused)
             for seed, measured, seconds in self._measured(parameters, missing, workers):
+                for expectation in self.expectations(parameters):
+                    expectation.check(measured)  # at once, not after all seeds
                 folder.save_json("parameters.json", self.describe(parameters))
                 folder.save_seed(seed, measured, seconds)
                 saved[seed] = measured, seconds

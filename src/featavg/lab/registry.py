@@ -11,13 +11,13 @@ import importlib
 import re
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from featavg.errors import InputError, did_you_mean
+from featavg.errors import InputError, did_you_mean, shortened
 from featavg.lab.experiment import Experiment
 from featavg.lab.source import module_of
 
@@ -61,7 +61,7 @@ def find(address: Any, *, name: str = "experiment", folder: Path | None = None) 
     if not isinstance(address, str) or address not in known:
         because = "".join(f" ({sentence.rstrip('.')})" for sentence in broken)
         raise InputError(
-            f"{name} must be one of {', '.join(map(repr, known))}, or a file such as ./mine.py; "
+            f"{name} must be one of those that 'featavg list' shows, or a file such as ./mine.py; "
             f"got {address!r}{did_you_mean(address, known)}{because}."
         )
     return known[address]
@@ -101,9 +101,13 @@ def _experiments(value: Any) -> list[Experiment]:
     """Return one experiment, or several in a list or as the values of a dict."""
     if isinstance(value, Experiment):
         return [value]
-    several = list(value.values() if isinstance(value, Mapping) else value)
+    several: list[Any] = []
+    if isinstance(value, Iterable):
+        several = list(value.values() if isinstance(value, Mapping) else value)
     if not several or not all(isinstance(one, Experiment) for one in several):
-        raise InputError(f"experiments must be Experiment objects, one at least; got {value!r}.")
+        raise InputError(
+            f"experiments must be Experiment objects, one at least; got {shortened(value)}."
+        )
     return several
 
 
@@ -114,6 +118,7 @@ def _in_file(path: Path, name: str | None) -> Experiment:
         raise InputError(f"{path} must define EXPERIMENT or EXPERIMENTS, and has neither.")
     try:
         known = {experiment.id: experiment for experiment in _experiments(value)}
+        _refuse_taken(known)
     except (InputError, TypeError) as error:
         raise InputError(f"{path} cannot be used: {_told(error)}.") from None
     if name is None and len(known) == 1:
@@ -121,6 +126,17 @@ def _in_file(path: Path, name: str | None) -> Experiment:
     if name not in known:
         raise InputError(f"{path} must be followed by one of {', '.join(f':{i}' for i in known)}.")
     return known[name]
+
+
+def _refuse_taken(found: Mapping[str, Experiment]) -> None:
+    """Refuse another experiment by the id of one of featavg, whose folder it would write into."""
+    taken = [point for point in entry_points(group=_GROUP) if point.name == _OWN]
+    own = {one.id: one for point in taken for one in _experiments(point.load())}
+    for name, experiment in found.items():
+        if own.get(name, experiment) is not experiment:
+            raise InputError(
+                f"id must be another than that of an experiment of featavg; got {name!r}."
+            )
 
 
 def _imported(path: Path) -> Any:

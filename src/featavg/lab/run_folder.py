@@ -183,4 +183,4 @@ class RunFolder:
 def check_writable(folder: Path) -> None:
     """Refuse a folder that cannot be written to before any work is done, writing nothing."""
     if not can_hold_files(folder):
-        raise InputError(f"out must be a folder that can be written to; got {folder}.")
+        raise InputError(f"out must be a folder that can be written to; got {str(folder)!r}.")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from featavg.arrays import FloatArray
+from featavg.errors import InputError, shortened
 
 Measurements = Mapping[str, Any]
 """The measurements of one seed: a number or array for each quantity."""
@@ -23,6 +24,14 @@ class Table:
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise InputError(
+                    f"each row of a table must have a value for each column {self.columns}; "
+                    f"got {shortened(row)}."
+                )
 
     @classmethod
     def of_groups(

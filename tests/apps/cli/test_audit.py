@@ -139,7 +139,7 @@ def test_the_sample_is_what_scikit_learn_has():
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("points.csv", "points.csv in it would be overwritten and is read; got own."),
+        ("points.csv", "points.csv in it would be overwritten and is read; got 'own'."),
         ("label-next.csv", "label-next.csv in it would be overwritten and was not written by this"),
         ("audit.json", "audit.json in it would be overwritten and was not written by this command"),
         ("audit.html", "audit.html in it would be overwritten and was not written by this command"),

@@ -218,7 +218,7 @@ def test_its_own_file_is_written_again_and_that_of_the_user_is_left_alone(folder
     for data, reason in reasons.items():
         code, _, err = command(capsys, "certify", "model.npz", data, "--out", ".")
         assert code == 2
-        assert f"radii.csv in it would be overwritten and {reason}; got .." in err
+        assert f"radii.csv in it would be overwritten and {reason}; got '.'." in err
         assert (folder / "radii.csv").read_bytes() == before
 
 

@@ -21,6 +21,17 @@ from support.command import command
 SMALL = ["--dim", "300", "--samples", "150", "--test-samples", "50", "--seeds", "1"]
 
 
+def test_list_says_which_extra_an_experiment_needs(capsys):
+    _, out, _ = command(capsys, "list")
+    needs = {line.split()[0]: line.split()[-1] for line in out.splitlines() if line.strip()}
+    assert needs["figure3-mnist"] == needs["fine-labels-cifar10"] == "[vision]"
+    assert (needs["granularity-real"], needs["phase-imbalance"]) == (
+        "[text]",
+        "[data]",
+    )
+    assert "[" not in needs["figure1"]
+
+
 def test_list_and_bare_command_and_version(capsys):
     code, out, _ = command(capsys, "list")
     assert code == 0
@@ -198,7 +209,7 @@ def test_a_regime_that_needs_terabytes_is_refused_at_once(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["run", "figure99"], "'figure2-synthetic', "),
+        (["run", "figure99"], "'featavg list' shows"),
         (["run"], "required: ID"),
         (["paint"], "invalid choice: 'paint'"),
     ],

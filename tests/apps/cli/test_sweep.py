@@ -14,6 +14,23 @@ from featavg.seals import to_sealed_json
 from support import sweep_faults as faults
 from support.sweep_faults import stored_rows
 
+WITHOUT_PYARROW = [
+    ("run phase-snr-cosine --quick", "a sweep needs PyArrow: pip install 'featavg[data]'."),
+    ("sweep phase-snr-cosine --quick", "a sweep needs PyArrow: pip install 'featavg[data]'."),
+    ("sweep status nofolder", "DIR must be the folder of a sweep; got "),
+    ("sweep averging --vary width=1", "(did you mean 'averaging'?)"),
+]
+
+
+@pytest.mark.parametrize(("typed", "message"), WITHOUT_PYARROW)
+def test_without_pyarrow_nothing_is_written(typed, message, tmp_path, monkeypatch, capsys):
+    """And what is wrong with the arguments is said first."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    assert main(typed.split()) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),

@@ -140,7 +140,7 @@ def _check_not_filled_in(out: Path) -> None:
     if f'"{_HASH}": "{_sha256(listed)}"'.encode() not in about:
         raise InputError(
             f"out must be another folder, because {_NEXT} in it would be overwritten and has "
-            f"changed since it was written; got {out}."
+            f"changed since it was written; got {str(out)!r}."
         )
 
 

@@ -42,12 +42,12 @@ def check_outputs(out: Path, beginnings: Mapping[str, str], inputs: Sequence[Pat
         if any(path.exists() and file.exists() and path.samefile(file) for file in inputs):
             raise InputError(
                 f"out must be another folder, because {name} in it would be overwritten and is "
-                f"read; got {out}."
+                f"read; got {str(out)!r}."
             )
         if (path.exists() or path.is_symlink()) and not _matches(path, beginning):
             raise InputError(
                 f"out must be another folder, because {name} in it would be overwritten and was "
-                f"not written by this command; got {out}."
+                f"not written by this command; got {str(out)!r}."
             )
 
 

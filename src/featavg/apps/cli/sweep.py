@@ -74,11 +74,10 @@ def add_parsers(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run a sweep, or print the status of one."""
-    require()
     if options.what[0] == "status":
         return _status(options)
     if len(options.what) > 1:
-        raise InputError(f"WHAT must be one file or id; got {' '.join(options.what)}.")
+        raise InputError(f"WHAT must be one file or id; got {' '.join(options.what)!r}.")
     what = options.what[0]
     design = _design(options, what)
     out = options.out or Path("sweeps") / Path(what.partition(".py:")[0]).stem
@@ -171,7 +170,7 @@ def _status(options: argparse.Namespace) -> int:
         about = read_design(folder)
     except DamagedError as error:
         raise InputError(
-            f"DIR must be the folder of a sweep; got {folder}, whose {error}."
+            f"DIR must be the folder of a sweep; got {str(folder)!r}, whose {error}."
         ) from None
     try:
         experiment = _experiment_of(about.pop("experiment"), folder, options.what[2:])
@@ -179,7 +178,8 @@ def _status(options: argparse.Namespace) -> int:
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"DIR must be the folder of a sweep; got {folder}.") from None
+        raise InputError(f"DIR must be the folder of a sweep; got {str(folder)!r}.") from None
+    require()
     Store(folder, design.experiment.source).name_damage()
     return _print_tally(design, folder, options.json)
 

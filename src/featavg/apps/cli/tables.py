@@ -29,10 +29,11 @@ def _numbers(name: str) -> Column:
 
 
 def experiment_table(experiments: Sequence[Experiment]) -> Table:
-    """Return the list of experiments."""
-    table = _table(Column("id", no_wrap=True), "paper", "what it shows")
+    """Return the list of experiments; ``[vision]`` stands for the extra that one needs."""
+    table = _table(Column("id", no_wrap=True), "paper", "what it shows", "needs")
     for experiment in experiments:
-        table.add_row(experiment.id, experiment.paper, experiment.title)
+        needs = f"[{experiment.extra}]" if experiment.extra else ""
+        table.add_row(experiment.id, experiment.paper, experiment.title, escape(needs))
     return table
 
 

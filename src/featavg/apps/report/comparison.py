@@ -151,7 +151,7 @@ def write_comparison(one: Path, other: Path, out: Path | None = None) -> Written
         )
     path = DEFAULT if out is None else out
     if path.is_dir():
-        raise InputError(f"out must be a file, not a folder; got {path}.")
+        raise InputError(f"out must be a file, not a folder; got {str(path)!r}.")
     unreadable = (*sides[0][1], *sides[1][1])
     alone = [
         _alone(runs, [pair.runs[side] for pair in found]) for side, (runs, _) in enumerate(sides)

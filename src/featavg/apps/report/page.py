@@ -58,10 +58,10 @@ def write_report(root: Path, out: Path | None = None) -> Written:
     """
     runs, unreadable = find_runs(root)
     if not runs and not unreadable:
-        raise InputError(f"DIR must hold runs, as 'featavg run' leaves them; got {root}.")
+        raise InputError(f"DIR must hold runs, as 'featavg run' leaves them; got {str(root)!r}.")
     out = root / "report.html" if out is None else out
     if out.is_dir():
-        raise InputError(f"out must be a file, not a folder; got {out}.")
+        raise InputError(f"out must be a file, not a folder; got {str(out)!r}.")
     content = page(runs, unreadable, beside=out.parent).encode()
     write_atomically(out, content)
     return Written(out, len(content), tuple(runs), tuple(unreadable))

@@ -171,7 +171,7 @@ def find_runs(root: Path) -> tuple[list[SavedRun], list[Unreadable]]:
     Looks at ``root/<experiment>/<hash of the parameters>`` and nowhere else; follows no links.
     """
     if not root.is_dir():
-        raise InputError(f"DIR must be a folder of runs; got {root}.")
+        raise InputError(f"DIR must be a folder of runs; got {str(root)!r}.")
     runs: list[SavedRun] = []
     unreadable: list[Unreadable] = []
     for place in subfolders(root):

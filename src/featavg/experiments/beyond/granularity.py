@@ -279,8 +279,9 @@ def conclude(parameters: Parameters, results: Results) -> str:
     low = min(results[f"{name}_law_low"].min() for name in grid)
     high = max(results[f"{name}_law_high"].max() for name in grid)
     finite = max(results[f"{name}_predicted_error"].max() for name in grid)
+    settings = "1 setting" if len(grid) == 1 else f"{len(grid)} settings"
     text = (
-        f"In {groups} label groups of {len(grid)} settings, in every seed, the median radius is "
+        f"In {groups} label groups of {settings}, in every seed, the median radius is "
         f"{low:.3f} to {high:.3f} of √(d/(q_own + max q_opposing)), and within {finite:.1%} of "
         "what finite n, d and time make of it."
     )

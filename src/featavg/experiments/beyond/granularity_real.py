@@ -285,6 +285,7 @@ def _experiment(name: str, parameters: RealSetting, quick: RealSetting, data: st
         seeds=3,
         calibrated=True,
         data=data,
+        extra="text" if data == WORDNET else "vision",
     )
 
 

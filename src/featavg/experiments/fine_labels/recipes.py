@@ -245,4 +245,5 @@ EXPERIMENT = Experiment.of_module(
     seeds=2,
     quick_seeds=1,
     data="fashion-mnist",
+    extra="vision",
 )

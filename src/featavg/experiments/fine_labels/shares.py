@@ -321,6 +321,7 @@ def _experiment(name: str, usual: Parameters, seeds: int = 3) -> Experiment:
         seeds=seeds,
         quick_seeds=1,
         data=usual.dataset,
+        extra="vision",
     )
 
 

@@ -13,7 +13,7 @@ from featavg.lab.experiment import Experiment, Measured, as_arrays
 from featavg.lab.run_folder import RunFolder
 from featavg.lab.source import code_hash
 from featavg.lab.sweeps.design import Design
-from featavg.lab.sweeps.engine import sweep
+from featavg.lab.sweeps.engine import require, sweep
 from featavg.lab.sweeps.store import Row
 from featavg.lab.tables import Measurements
 
@@ -41,6 +41,7 @@ class SweepExperiment(Experiment):
 
     design: Callable[[Any, int], Design]
     collect: Callable[[Any, list[Row]], Measurements]
+    extra: str | None = "data"
     measure: Callable[[Any, int], Measurements] = field(default=_no_measure, init=False, repr=False)
 
     @property
@@ -59,6 +60,7 @@ class SweepExperiment(Experiment):
         progress: bool,
     ) -> Measured:
         """Run what is missing of the sweep, and redraw the picture while it fills in."""
+        require()  # before anything is written
         design = self.design(parameters, seeds)
         started = drawn = time.perf_counter()
 

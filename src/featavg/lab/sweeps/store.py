@@ -98,7 +98,8 @@ class Store:
                 )
         except OSError as error:
             raise InputError(
-                f"out must be a folder that can be written to; got {self.path} ({error.strerror})."
+                f"out must be a folder that can be written to; got {str(self.path)!r} "
+                f"({error.strerror})."
             ) from None
 
     def _design(self) -> dict[str, Any] | None:

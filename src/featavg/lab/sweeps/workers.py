@@ -17,7 +17,7 @@ from joblib import cpu_count
 
 from featavg import checks
 from featavg.errors import InputError, optional_imports
-from featavg.lab.experiment import Experiment
+from featavg.lab.experiment import Experiment, as_arrays
 from featavg.lab.processes import local_workers, one_thread
 from featavg.lab.source import module_hash, module_of, package_hash
 from featavg.lab.sweeps.design import Design, Job
@@ -98,7 +98,7 @@ def _run_one(design: Design, job: Job, source: str) -> Row:
 
 def _scalars(experiment: Experiment, parameters: Any, job: Job) -> dict[str, float]:
     """Return the measurements that are single numbers, under names that no other column has."""
-    measured = experiment.measure(parameters, job.seed)
+    measured = as_arrays(experiment.measure(parameters, job.seed))
     taken = {*job.varied, "id", "seed", "status", "error", "source", "seconds"}
     return {
         f"measured_{name}" if name in taken else name: float(value)
