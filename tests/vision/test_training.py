@@ -161,7 +161,7 @@ def test_adversarial_training_trains_on_perturbed_images(rng):
     x, y = torch.from_numpy(images) / 255, torch.from_numpy(labels)
     worst = {}
     for name, trained in (("usual", usual), ("robust", robust)):
-        # from several starts, which are random: a single short attack may miss what tells them apart
+        # from several random starts: a short attack may miss what tells the networks apart
         found = [perturbed(trained.model, x, y, radius=0.5, steps=40) for _ in range(5)]
         worst[name] = max(nn.functional.cross_entropy(trained.model(f), y).item() for f in found)
     assert worst["robust"] < worst["usual"]
