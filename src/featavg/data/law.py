@@ -110,11 +110,7 @@ class Law(ClusteredLaw):
 
     @property
     def rotation_invariant(self) -> bool:
-        """Whether every rotated frame is as likely, so that span coordinates are exact in law.
-
-        True unless the orientation of the centres is a chosen one, or a subclass draws its own
-        noise, centres or points, which may then have a preferred orientation.
-        """
+        """Whether every rotated frame is as likely: False if a subclass draws its own points."""
         return super().rotation_invariant and type(self).draw_points is Law.draw_points
 
     def draw_points(
