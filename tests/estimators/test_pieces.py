@@ -148,7 +148,8 @@ def test_gradients_are_those_of_autograd(rng, features, prototypes, is_moved):
         ahead = values[i, own][:, None] - values[i, ~own][None]
         between = torch.linalg.norm(leaves[0][own][:, None] - leaves[0][~own][None], dim=2)
         radius = (ahead / between).max(dim=0).values.min()
-        losses.append(weights[i] * torch.nn.functional.softplus(4 * (margin - radius) / margin))
+        short = 4 * (margin - radius) / margin  # PyTorch's softplus is linear from 20 on
+        losses.append(weights[i] * torch.logaddexp(torch.zeros_like(short), short))
     torch.stack(losses).mean().backward()
     examples = Examples(x, classes, weights)
     found = radius_gradients(
@@ -162,9 +163,8 @@ def test_gradients_are_those_of_autograd(rng, features, prototypes, is_moved):
         inner = g @ q.T
         tangent = g - (inner + inner.T) / 2 @ q
         expected[2] = tangent.T if flipped else tangent
-    # quick distances of two near pieces have lost some digits
     for ours, theirs in zip(found, expected, strict=True):
-        assert ours == pytest.approx(theirs, abs=1e-9)
+        assert ours == pytest.approx(theirs, abs=1e-12)
 
 
 @pytest.mark.parametrize("pieces", [6, 40])
