@@ -76,6 +76,26 @@ def test_a_measurement_that_cannot_be_used_is_refused_after_one_seed(measured, m
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("function", "returned", "message"),
+    [
+        ("expects", None, r"expects must return a list of Expectation; got None\.$"),
+        ("expects", ["high"], r"expects must return a list of Expectation; got \['high'\]\.$"),
+        ("table", None, r"table must return a featavg\.experiments\.Table; got None\.$"),
+        ("views", None, r"views must return a list of HeatMaps \| Curves \| Dots \| Claims; got"),
+        ("views", [1], r"views must return a list of .*; got \[1\]\.$"),
+    ],
+)
+def test_what_a_function_of_an_experiment_must_return_is_said(
+    function, returned, message, tmp_path
+):
+    probe = Probe()
+    wrong = replace(probe.experiment, **{function: lambda *_: returned})
+    with pytest.raises(InputError, match=message):
+        run(wrong, out=tmp_path)
+    assert bool(probe.measured) == (function != "expects")  # before any work, if that can be
+
+
 def test_rows_that_do_not_fit_the_columns_of_a_table_are_refused():
     with pytest.raises(InputError, match=r"each column \('seed', 'mean'\); got \(1, 2, 3\)\.$"):
         Table(("seed", "mean"), [(0, 0.5), (1, 2, 3)])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,7 +173,7 @@ class Experiment:
 
     def expectations(self, parameters: Any) -> list[Expectation]:
         """Return the expectations, without the limits that these parameters are not meant for."""
-        expected = list(self.expects(parameters))
+        expected = _sequence("expects", self.expects(parameters), Expectation)
         if not self.calibrated or not self.changed(parameters):
             return expected
         return [replace(one, low=-np.inf, high=np.inf) for one in expected]
@@ -191,13 +191,30 @@ class Experiment:
         """Return the name of the folder of a run: a hash of what identifies it."""
         return run_key(self.describe(parameters))
 
+    def tidy(self, parameters: Any, results: Results) -> Table:
+        """Return the table of all observations."""
+        found = self.table(parameters, results)
+        if not isinstance(found, Table):
+            raise InputError(
+                f"table must return a featavg.experiments.Table; got {shortened(found)}."
+            )
+        return found
+
+    def shown(self, parameters: Any, results: Results) -> list[View]:
+        """Return the views, an empty list if there are none."""
+        from featavg.drawing.views import View
+
+        if self.views is None:
+            return []
+        return _sequence("views", self.views(parameters, results), View)
+
     def figure(self, parameters: Any, results: Results) -> Figure:
         """Return the figure: its own, or its views as `featavg.drawing` draws them."""
         from featavg.drawing import draw
 
         if self.plot is not None:
             return self.plot(parameters, results)
-        return draw.figure([] if self.views is None else self.views(parameters, results))
+        return draw.figure(self.shown(parameters, results))
 
     def measure_seeds(
         self,
@@ -214,13 +231,14 @@ class Experiment:
         The first one tells how long one takes: if that is worth it, the others are measured side by
         side.
         """
+        expected = self.expectations(parameters)  # a mistake in them is told before any work
         saved = {} if fresh else _saved(folder, seeds)
         reused = len(saved)
         missing = [seed for seed in range(seeds) if seed not in saved]
         with ProgressReporter(self.id, seeds, enabled=progress) as reporter:
             reporter.advance(reused)
             for seed, measured, seconds in self._measured(parameters, missing, workers):
-                for expectation in self.expectations(parameters):
+                for expectation in expected:
                     expectation.check(measured)  # at once, not after all seeds
                 folder.save_json("parameters.json", self.describe(parameters))
                 folder.save_seed(seed, measured, seconds)
@@ -261,6 +279,16 @@ class Experiment:
                     f"a process that measured {self.id} died, most likely because it ran out of "
                     "memory; finished seeds are saved, and one worker needs less of it."
                 ) from None
+
+
+def _sequence(name: str, found: Any, kind: Any) -> list[Any]:
+    """Return what a function of an experiment has returned as a list, each item of a kind."""
+    items = list(found) if isinstance(found, Iterable) else [found]
+    for item in items:
+        if not isinstance(item, kind):
+            kinds = " | ".join(one.__name__ for one in get_args(kind) or (kind,))
+            raise InputError(f"{name} must return a list of {kinds}; got {shortened(found)}.")
+    return items
 
 
 def _saved(folder: RunFolder, seeds: int) -> dict[int, tuple[Arrays, float]]:

@@ -110,11 +110,11 @@ def _finish(experiment: Experiment, parameters: Any, folder: RunFolder, measured
     folder.save_json("parameters.json", experiment.describe(parameters))
     for name, table in (
         ("scalars.csv", measured.scalars),
-        ("results.csv", experiment.table(parameters, results)),
+        ("results.csv", experiment.tidy(parameters, results)),
     ):
         folder.save_table(name, table.columns, table.rows)
     if experiment.views is not None:
-        shown = plain(experiment.views(parameters, results))
+        shown = plain(experiment.shown(parameters, results))
         folder.save_json("views.json", shown, indent=None)
     folder.save_json("summary.json", finished.summary())
     folder.save_json("provenance.json", {"versions": folder.versions, "seconds": seconds})

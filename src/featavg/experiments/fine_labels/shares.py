@@ -61,7 +61,7 @@ class Parameters(CheckedParameters):
     )
     epochs: int = parameter(2, "passes over the images; 0 for the recipe's own", least=0)
     train_images: int | None = parameter(None, "train on the first ones only")
-    attack_images: int = parameter(300, "how many test images are attacked")
+    attack_images: int = parameter(1000, "how many test images are attacked")
     radius_step: float = parameter(0.5, "robust accuracy is judged at 1, 2 and 3 times this")
     minimal_steps: int = parameter(30, "steps of DDN; half as many along the boundary")
     pgd_steps: int = parameter(15, "steps of PGD")
@@ -303,7 +303,7 @@ def _over_shares(parameters: Parameters, results: Results, shares: list[Supply])
     )
 
 
-def _experiment(name: str, usual: Parameters, seeds: int = 3) -> Experiment:
+def _experiment(name: str, usual: Parameters, seeds: int = 5) -> Experiment:
     quick = replace(
         usual,
         train_images=2000,
