@@ -12,7 +12,7 @@ from featavg import checks
 from featavg.arrays import FloatArray, IntArray
 from featavg.drawing.views import Curves, Line, Mark, Panel, View
 from featavg.errors import optional_imports
-from featavg.experiments.image_splits import SPLIT_HELP, SPLITS
+from featavg.experiments.image_splits import SPLIT_HELP, SPLITS, TEST_IMAGES
 from featavg.experiments.intervals import mean_interval
 from featavg.lab.expectations import Expectation, at_least, reported
 from featavg.lab.experiment import Experiment
@@ -46,7 +46,7 @@ class Parameters(CheckedParameters):
     width: int = parameter(64, "channels of the first layer; 64 is the paper's ResNet-18")
     recipe: str = parameter("mnist", "how it is trained: a name of featavg.vision.recipes.RECIPES")
     train_images: int | None = parameter(None, "train on the first ones only")
-    attack_images: int = parameter(1000, "how many test images are attacked")
+    attack_images: int = parameter(1000, "how many test images are attacked", most=TEST_IMAGES)
     radii: int = parameter(21, "how many radii, from 0")
     radius_step: float = parameter(0.1, "the distance between radii")
     pgd_steps: int = parameter(40, "steps of PGD")

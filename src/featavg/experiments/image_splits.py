@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+TEST_IMAGES = 10_000
+"""How many test images MNIST, Fashion-MNIST and CIFAR-10 have."""
+
 SPLIT_HELP = "which classes are positive: the first five, the even ones, or five drawn at random"
 
 SPLITS: dict[str, tuple[int, ...]] = {

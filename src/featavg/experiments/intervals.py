@@ -1,15 +1,16 @@
-"""Intervals of robust accuracy over trainings and images, by the bootstrap."""
+"""Intervals of robust accuracy over trainings and images."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import t as student
 
 from featavg.arrays import FloatArray
 
-_DRAWS = 4000
-_LEVELS = (2.5, 97.5)
+_LEVEL = 0.975
+_BISECTIONS = 60
 
 
 @dataclass(frozen=True)
@@ -32,18 +33,34 @@ class Interval:
 
 
 def mean_interval(values: FloatArray) -> Interval:
-    """Return the mean of values, shape (trainings, images), with an interval over both.
+    r"""Return the mean of values, shape (trainings, images), with an interval over both.
 
-    Trainings and images are drawn with replacement, independently of each other, because the same
-    images are attacked in all trainings. With one training the interval is over images alone.
+    The same images are attacked in all trainings, so trainings and images are crossed random
+    effects. With the mean squares of the analysis of variance, the half width for T trainings and N
+    images is
+
+    .. math:: \sqrt{\frac{t_{T-1}^2 MS_T + t_{N-1}^2 \max(MS_I - MS_E, 0)}{TN}},
+
+    with Student's t of each source of scatter (Howe, Journal of the American Statistical
+    Association, 1974). Few trainings give wide intervals; those of resampling would be too narrow.
+    With one training the interval is over images alone, with one image over trainings.
+
+    Examples
+    --------
+    >>> survived = np.tile([1.0, 1, 1, 0], (3, 50))
+    >>> mean_interval(survived).percent()
+    '75.0 [68.9, 81.1]'
     """
-    return _interval(float(values.mean()), _drawn_means(values))
+    mean = float(values.mean())
+    half = _half_width(values)
+    return Interval(mean, mean - half, mean + half)
 
 
 def ratio_interval(above: FloatArray, below: FloatArray) -> Interval:
-    """Return the ratio of two means, of values of the same trainings and images, with an interval.
+    r"""Return the ratio of two means, of values of the same trainings and images, with an interval.
 
-    Where the mean below is near 0, the interval is wide or has no end.
+    It has every :math:`\rho` for which the interval of the mean of above - :math:`\rho` below
+    has 0 in it (Fieller's method); where the sign of the mean below cannot be told, it has no end.
 
     Examples
     --------
@@ -51,24 +68,49 @@ def ratio_interval(above: FloatArray, below: FloatArray) -> Interval:
     >>> ratio_interval(0.5 * gains, gains).percent(".0f")
     '50 [50, 50]'
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = _drawn_means(above) / _drawn_means(below)
-        value = float(np.divide(above.mean(), below.mean()))
-    return _interval(value, ratios[~np.isnan(ratios)])
+    if not mean_interval(below).excludes_zero:
+        whole = float(below.mean())
+        return Interval(float(above.mean()) / whole if whole else np.nan, -np.inf, np.inf)
+    ratio = float(above.mean() / below.mean())
+    ends = (_fieller_end(above, below, ratio, direction) for direction in (-1, 1))
+    return Interval(ratio, *ends)
 
 
-def _interval(value: float, drawn: FloatArray) -> Interval:
-    if not len(drawn):
-        return Interval(value, -np.inf, np.inf)
-    low, high = np.percentile(drawn, _LEVELS, method="nearest")  # some may be infinite
-    return Interval(value, float(low), float(high))
-
-
-def _drawn_means(values: FloatArray) -> FloatArray:
-    """Return means of resampled trainings and images, from the same random numbers each time."""
-    rng = np.random.default_rng(0)
+def _half_width(values: FloatArray) -> float:
     trainings, images = values.shape
-    of_trainings = rng.multinomial(trainings, np.full(trainings, 1 / trainings), size=_DRAWS)
-    of_images = rng.multinomial(images, np.full(images, 1 / images), size=_DRAWS)
-    weighted: FloatArray = ((of_trainings @ values) * of_images).sum(axis=1)
-    return weighted / (trainings * images)
+    if values.size == 1:
+        return np.inf
+    if min(trainings, images) == 1:
+        return float(_quantile(values.size) * values.std(ddof=1) / np.sqrt(values.size))
+    mean = values.mean()
+    of_trainings = values.mean(axis=1, keepdims=True) - mean
+    of_images = values.mean(axis=0, keepdims=True) - mean
+    rest = values - mean - of_trainings - of_images
+    between_trainings = images * np.square(of_trainings).sum() / (trainings - 1)
+    between_images = trainings * np.square(of_images).sum() / (images - 1)
+    error = np.square(rest).sum() / ((trainings - 1) * (images - 1))
+    squares = _quantile(trainings) ** 2 * between_trainings + _quantile(images) ** 2 * max(
+        between_images - error, 0.0
+    )
+    return float(np.sqrt(squares / values.size))
+
+
+def _quantile(count: int) -> float:
+    return float(student.ppf(_LEVEL, count - 1))
+
+
+def _fieller_end(above: FloatArray, below: FloatArray, ratio: float, direction: int) -> float:
+    """Return where the interval of above - ratio·below loses 0, by bisection."""
+
+    def outside(other: float) -> bool:
+        values = above - other * below
+        return bool(abs(values.mean()) > _half_width(values))
+
+    step = max(abs(ratio), 1.0) * 1e-3
+    while not outside(ratio + direction * step):
+        step *= 2
+    inner, outer = 0.0, step
+    for _ in range(_BISECTIONS):
+        middle = (inner + outer) / 2
+        inner, outer = (inner, middle) if outside(ratio + direction * middle) else (middle, outer)
+    return ratio + direction * inner

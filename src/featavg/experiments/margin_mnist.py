@@ -13,6 +13,7 @@ import numpy as np
 from featavg.arrays import FloatArray
 from featavg.drawing.views import DASHES, Curves, Line, Panel, View
 from featavg.errors import InputError, optional_imports
+from featavg.experiments.image_splits import TEST_IMAGES
 from featavg.files import write_atomically
 from featavg.lab.expectations import Expectation, at_least, reported
 from featavg.lab.experiment import Experiment
@@ -54,7 +55,7 @@ class Parameters(CheckedParameters):
     networks: int = parameter(3, "how many times the network is measured, at doublings", least=2)
     batch: int = parameter(100, "images in a step")
     learning_rate: float = parameter(0.1, "alpha of the loss-based learning rate, at first")
-    attack_images: int = parameter(1000, "how many test images are attacked")
+    attack_images: int = parameter(1000, "how many test images are attacked", most=TEST_IMAGES)
     radii: int = parameter(16, "how many radii, from 0", least=2)
     radius_step: float = parameter(0.2, "the distance between radii")
     pgd_steps: int = parameter(100, "steps of PGD")

@@ -13,14 +13,20 @@ from featavg.errors import InputError
 
 
 def parameter(
-    default: Any, description: str, *, least: int | None = None, checked: bool = True
+    default: Any,
+    description: str,
+    *,
+    least: int | None = None,
+    most: int | None = None,
+    checked: bool = True,
 ) -> Any:
     """Declare a parameter of an experiment; `--help` shows the description.
 
     `CheckedParameters` have whole numbers of at least `least`, by default 1, and other numbers
-    above 0, or from 0 on if that is `least`; they leave those that are not `checked` as they are.
+    above 0, or from 0 on if that is `least`, and at most `most`; they leave those that are not
+    `checked` as they are.
     """
-    rule = {"least": least} if checked else {}
+    rule = {"least": least, "most": most} if checked else {}
     return field(default=default, metadata={"help": description, **rule})
 
 
@@ -48,6 +54,9 @@ class CheckedParameters:
             value = getattr(self, item.name)
             if value is not None and "least" in item.metadata:
                 value = _checked(item.name, value, *types_of[item.name], item.metadata["least"])
+                most = item.metadata["most"]
+                if most is not None and value > most:
+                    raise InputError(f"{item.name} must be at most {most}; got {value!r}.")
                 object.__setattr__(self, item.name, value)
 
     def refuse_varied(self, names: Collection[str], instead: str) -> None:

@@ -1,4 +1,4 @@
-"""Supplies of labels for images, intervals, and the declarations of the experiments."""
+"""Supplies of labels for images, and the declarations of the experiments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from featavg.experiments.fine_labels.supplies import (
     within_side,
 )
 from featavg.experiments.image_splits import SPLITS
-from featavg.experiments.intervals import mean_interval, ratio_interval
 
 LABELS = np.arange(2000) % 10
 PARITY = SPLITS["parity"]
@@ -84,21 +83,6 @@ def test_labels_of_each_kind(kind):
     assert agree == 1 if kind == "fine" else agree < 0.4
 
 
-def test_intervals_against_formulas():
-    values = np.repeat(rng().random((1, 4000)) < 0.3, 3, axis=0).astype(float)  # equal trainings
-    found = mean_interval(values)
-    error = np.sqrt(0.3 * 0.7 / 4000)
-    assert (found.high - found.low) / 2 == pytest.approx(1.96 * error, rel=0.1)
-    trainings = np.repeat([[0.2], [0.4], [0.6], [0.8]], 50, axis=1)  # equal images
-    wide = mean_interval(trainings)
-    spread = np.sqrt(np.var([0.2, 0.4, 0.6, 0.8]) / 4)
-    assert (wide.high - wide.low) / 2 == pytest.approx(1.96 * spread, rel=0.15)
-    assert wide.value == pytest.approx(0.5)
-    assert ratio_interval(trainings, 2 * trainings).percent(".0f") == "50 [50, 50]"
-    nothing = ratio_interval(trainings, 0 * trainings)
-    assert (nothing.low, nothing.high) == (np.inf, np.inf)
-
-
 def test_each_variation_changes_one_thing():
     """Of the recipe's optimiser, network, length or data: fields that belong together are one."""
     together = {
@@ -125,6 +109,8 @@ def test_each_variation_changes_one_thing():
         ({"shares": "0, x"}, "shares must be percentages from 0 to 100, with commas"),
         ({"shares": "0, 101"}, "shares must be percentages"),
         ({"shares": "0, 100"}, "shares must contain 100 and the control_share, 1, which"),
+        ({"attack_images": 10_001}, "attack_images must be at most 10000; got 10001"),
+        ({"attack_images": 0}, "attack_images must be a whole number of at least 1; got 0"),
         ({"split": "last"}, "split must be one of 'first-five', 'parity', 'random'"),
     ],
 )

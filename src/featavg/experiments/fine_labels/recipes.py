@@ -14,7 +14,7 @@ from featavg.errors import optional_imports
 from featavg.experiments.fine_labels.measuring import Attack, Trial
 from featavg.experiments.fine_labels.setups import VARIATIONS
 from featavg.experiments.fine_labels.supplies import ALL_FINE, ONE_SCORE
-from featavg.experiments.image_splits import SPLITS
+from featavg.experiments.image_splits import SPLITS, TEST_IMAGES
 from featavg.experiments.intervals import mean_interval
 from featavg.lab.expectations import Expectation, at_least, at_most, reported
 from featavg.lab.experiment import Experiment
@@ -50,7 +50,7 @@ class Parameters(CheckedParameters):
         f"{', '.join(name for name in VARIATIONS if name not in _USUAL)}",
     )
     train_images: int | None = parameter(None, "train on at most this many images")
-    attack_images: int = parameter(300, "how many test images are attacked")
+    attack_images: int = parameter(300, "how many test images are attacked", most=TEST_IMAGES)
     minimal_steps: int = parameter(30, "steps of DDN; half as many along the boundary")
     pgd_steps: int = parameter(15, "steps of PGD")
     restarts: int = parameter(1, "runs of PGD from new starts")

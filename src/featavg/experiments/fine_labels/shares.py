@@ -21,7 +21,7 @@ from featavg.experiments.fine_labels.supplies import (
     share_key,
     supplies,
 )
-from featavg.experiments.image_splits import SPLIT_HELP, SPLITS
+from featavg.experiments.image_splits import SPLIT_HELP, SPLITS, TEST_IMAGES
 from featavg.experiments.intervals import mean_interval, ratio_interval
 from featavg.lab.expectations import Expectation, at_least, at_most, reported
 from featavg.lab.experiment import Experiment
@@ -61,7 +61,7 @@ class Parameters(CheckedParameters):
     )
     epochs: int = parameter(2, "passes over the images; 0 for the recipe's own", least=0)
     train_images: int | None = parameter(None, "train on the first ones only")
-    attack_images: int = parameter(1000, "how many test images are attacked")
+    attack_images: int = parameter(1000, "how many test images are attacked", most=TEST_IMAGES)
     radius_step: float = parameter(0.5, "robust accuracy is judged at 1, 2 and 3 times this")
     minimal_steps: int = parameter(30, "steps of DDN; half as many along the boundary")
     pgd_steps: int = parameter(15, "steps of PGD")
@@ -152,14 +152,12 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
     for row in rows:
         gain = found[f"{row.key}_robust"] - found[f"{ONE_SCORE.key}_robust"]
         found[f"{row.key}_gain"] = float(gain[_MIDDLE])
-    found["recovered"] = _ratio(found[f"{parameters.control}_gain"], found[f"{ALL_FINE.key}_gain"])
+    # not the ratio of the gains, whose mean over seeds is useless where one of them is near 0
+    some, fine = found[f"{parameters.control}_gain"], found[f"{ALL_FINE.key}_gain"]
+    found["more_than_half"] = some - fine / 2
     if parameters.adversarial_radius:
         found["robust_fine_minus_score"] = found["robust_fine_gain"] - found["robust_score_gain"]
     return found
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else float("nan")
 
 
 def expects(parameters: Parameters) -> list[Expectation]:
@@ -183,7 +181,9 @@ def expects(parameters: Parameters) -> list[Expectation]:
     rows = [
         at_least("one score: clean accuracy", "score_clean", 0.96),
         at_least("all fine labels: gain over one score", f"{ALL_FINE.key}_gain", 0.1),
-        at_least(f"{parameters.control_share:g} %: share of this gain", "recovered", 0.5),
+        at_least(
+            f"{parameters.control_share:g} %: gain minus half of this gain", "more_than_half", 0.0
+        ),
         at_most("classes drawn from the side: gain", "random_gain", 0.08),
         at_most("more weight on the same images: gain", "weighted_gain", 0.08),
         reported("k-means of an early network: gain", "kmeans_gain"),

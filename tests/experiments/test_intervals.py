@@ -1,0 +1,91 @@
+"""Intervals over trainings and images: formulas, hand-worked cases, and coverage by simulation."""
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+from featavg.experiments.intervals import mean_interval, ratio_interval
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def test_equal_trainings_have_the_interval_over_images():
+    values = np.repeat(rng().random((1, 4000)) < 0.3, 3, axis=0).astype(float)
+    found = mean_interval(values)
+    error = values[0].std() / np.sqrt(4000)
+    assert (found.high - found.low) / 2 == pytest.approx(1.96 * error, rel=0.01)
+    assert mean_interval(values[:1]).low == pytest.approx(found.low, abs=1e-4)
+
+
+def test_equal_images_have_students_interval_over_trainings():
+    means = np.array([0.2, 0.4, 0.6, 0.8])
+    half = student.ppf(0.975, 3) * means.std(ddof=1) / 2
+    for images in (1, 50):
+        found = mean_interval(np.repeat(means[:, None], images, axis=1))
+        assert (found.low, found.value, found.high) == pytest.approx((0.5 - half, 0.5, 0.5 + half))
+
+
+def test_by_hand():
+    """Row means 2 and 1, column means -1 and 4, so MS_T = 1, MS_I = 25, and MS_E = 1."""
+    found = mean_interval(np.array([[0.0, 4.0], [-2.0, 4.0]]))
+    half = 12.7062 * np.sqrt((1 + 24) / 4)  # of one degree of freedom, for both
+    assert (found.value, found.high - found.value) == pytest.approx((1.5, half), rel=1e-5)
+
+
+def test_one_value_says_nothing_of_its_error():
+    found = mean_interval(np.array([[0.3]]))
+    assert (found.low, found.value, found.high) == (-np.inf, 0.3, np.inf)
+    assert not found.excludes_zero
+
+
+def drawn(trainings, scatter, generator, images=100):
+    """Differences of images that survive, as the experiments have them: -1, 0 or 1."""
+    of_images = generator.normal(size=(1, images))
+    of_trainings = generator.normal(scale=scatter, size=(trainings, 1))
+    both = 0.2 + of_images + of_trainings + generator.normal(size=(trainings, images))
+    return np.sign(both) * (abs(both) > 0.7)
+
+
+@pytest.mark.parametrize("trainings", [2, 3, 5])
+@pytest.mark.parametrize("scatter", [0.0, 0.3, 0.6])
+def test_intervals_cover_the_truth(trainings, scatter):
+    truth = np.mean([drawn(500, scatter, rng(i), 500).mean() for i in range(40)])
+    generator = rng(1000)
+    found = [mean_interval(drawn(trainings, scatter, generator)) for _ in range(600)]
+    covered = np.mean([interval.low <= truth <= interval.high for interval in found])
+    assert covered > 0.93
+
+
+def test_ratio_by_fieller():
+    trainings = np.repeat([[0.2], [0.4], [0.6], [0.8]], 50, axis=1)
+    assert ratio_interval(trainings, 2 * trainings).percent(".0f") == "50 [50, 50]"
+    # one row of images: the classical formula for the ratio of two paired means
+    below = rng().normal(1.0, 0.5, size=(1, 60))
+    above = 0.5 * below + rng(1).normal(0.2, 0.3, size=(1, 60))
+    found = ratio_interval(above, below)
+    (var_a, cov), (_, var_b) = np.cov(above[0], below[0]) / 60
+    q = student.ppf(0.975, 59) ** 2
+    a, b = above.mean(), below.mean()
+    ends = np.roots([b**2 - q * var_b, -2 * (a * b - q * cov), a**2 - q * var_a])
+    assert (found.low, found.high) == pytest.approx((ends.min(), ends.max()))
+    assert found.value == pytest.approx(a / b)
+
+
+@pytest.mark.parametrize("below", [np.zeros((3, 20)), rng().normal(0, 1, size=(3, 20))])
+def test_a_ratio_to_what_cannot_be_told_from_0_has_no_ends(below):
+    found = ratio_interval(np.ones((3, 20)), below)
+    assert (found.low, found.high) == (-np.inf, np.inf)
+    assert np.isnan(found.value) == (below.mean() == 0)
+
+
+def test_ratios_cover_the_truth():
+    generator, covered = rng(5), 0
+    for _ in range(300):
+        of_trainings = generator.normal(0.3, 0.08, size=(5, 1))
+        below = of_trainings + generator.normal(0, 0.5, size=(5, 100))
+        above = 0.8 * of_trainings + generator.normal(0, 0.05, size=(5, 1))
+        found = ratio_interval(above + generator.normal(0, 0.5, size=(5, 100)), below)
+        covered += found.low <= 0.8 <= found.high
+    assert covered > 0.93 * 300
