@@ -295,6 +295,36 @@ def test_bad_input_is_refused_in_one_sentence(change, message, fine):
         pgd_l2(**(given | change))
 
 
+class Cut(nn.Module):
+    """A network whose logits do not lead back to the images."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        return self.net(x).detach()
+
+
+class Overflowing(Cut):
+    """A network that returns NaN for bright images."""
+
+    def forward(self, x):
+        logits = self.net(x)
+        return torch.where(x.flatten(1).mean(1, keepdim=True) > 0.5, torch.nan, logits)
+
+
+def test_networks_that_attacks_cannot_judge_are_refused(fine):
+    """Without gradients nothing would be found, and a NaN would be a decision for one side."""
+    images = torch.full((3, 1, 10, 10), 0.4)
+    labels = fine(images).argmax(1)
+    with pytest.raises(InputError, match="model must have gradients with respect to its images"):
+        pgd_l2(Cut(fine), images, labels, radii=1.0)
+    images[2] = 0.9
+    with pytest.raises(InputError, match="finite logits; got NaN or infinity for 1 of 3 images"):
+        pgd_l2(Overflowing(fine), images, labels, radii=1.0)
+
+
 def test_bad_folders_and_objectives_are_refused(fine):
     images, labels = torch.rand(3, 1, 10, 10), [0, 1, 2]
     with pytest.raises(InputError, match="folder must be one that can be written to"):

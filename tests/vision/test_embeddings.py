@@ -20,6 +20,8 @@ from support.pooled_backbone import Pooled, stand_in
 
 pytestmark = pytest.mark.usefixtures("one_thread", "empty_cache")
 
+PROBE = [1]  # the image of noise by which a network is told from others
+
 
 def cubic(t, a=-0.75):
     t = abs(t)
@@ -72,11 +74,11 @@ def test_the_second_time_nothing_is_computed(images, monkeypatch):
     monkeypatch.setattr(embedding_cache, "_CHUNK", 25)
     backbone = stand_in()
     first = embed(images[:50], backbone)
-    assert backbone.module.calls == 2
+    assert backbone.module.batches == [*PROBE, 25, 25]
     np.testing.assert_array_equal(embed(images[:50], stand_in()), first)
     again = stand_in()
     more = embed(images, again)  # the ten that are new are computed, the fifty are there
-    assert again.module.calls == 1
+    assert again.module.batches == [*PROBE, 10]
     np.testing.assert_array_equal(more[:50], first)
     assert [path.suffix for path in cache_folder("embeddings").iterdir()] == [".npz"] * 3
 
@@ -86,7 +88,7 @@ def test_a_run_that_was_stopped_goes_on(images, monkeypatch):
     whole, stopped = embed(images, stand_in(), cache=False), stand_in()
 
     def stop_after_two(module, x):
-        if stopped.module.calls == 2:
+        if stopped.module.batches == [*PROBE, 10, 10]:
             raise KeyboardInterrupt
         return Pooled.features(module, x)
 
@@ -95,7 +97,7 @@ def test_a_run_that_was_stopped_goes_on(images, monkeypatch):
         embed(images, stopped)
     again = stand_in()
     np.testing.assert_array_equal(embed(images, again), whole)
-    assert again.module.calls == 6 - 2  # chunks that were finished are not computed again
+    assert again.module.batches == [*PROBE, 10, 10, 10, 10]  # finished chunks are only read
 
 
 def test_whatever_embeddings_depend_on_is_part_of_their_name(images):
@@ -111,8 +113,28 @@ def test_whatever_embeddings_depend_on_is_part_of_their_name(images):
     ]
     for number, (pixels, backbone) in enumerate(variants):
         embed(pixels, backbone)
-        assert backbone.module.calls == 1
+        assert backbone.module.batches == [*PROBE, 3]
         assert len(list(cache_folder("embeddings").glob("*.npz"))) == number + 1
+
+
+def test_a_network_that_does_something_else_with_equal_weights_is_another(images):
+    """Attributes and code are no part of a state_dict."""
+
+    class Squared(Pooled):
+        def __repr__(self):
+            return repr(Pooled())
+
+        def features(self, x):
+            return super().features(x) ** 2
+
+    first = embed(images[:4], stand_in())
+    other = embed(images[:4], Backbone("stand-in", Squared()))
+    np.testing.assert_allclose(other, first**2, rtol=1e-6)
+    changed = stand_in()
+    embed(images[:4], changed)
+    with torch.no_grad():
+        changed.module.scale *= 2  # in place, after its weights were hashed
+    np.testing.assert_allclose(embed(images[:4], changed), 2 * first, rtol=1e-6)
 
 
 def with_another_magic(file):
@@ -146,10 +168,10 @@ def test_what_is_damaged_is_named_and_computed_again(images, damage):
     with pytest.warns(DamagedFileWarning, match=f"{file.name} is damaged"):
         again = embed(images[:4], backbone)
     np.testing.assert_array_equal(again, first)
-    assert backbone.module.calls == 1
+    assert backbone.module.batches == [*PROBE, 4]
     repaired = stand_in()
     embed(images[:4], repaired)
-    assert repaired.module.calls == 0
+    assert repaired.module.batches == PROBE
 
 
 class Bomb:

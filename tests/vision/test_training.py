@@ -226,6 +226,24 @@ def test_outputs_leave_the_network_as_it_was_and_take_floats(rng):
     assert accuracy(net, images, labels, batch=4) == pytest.approx(by_hand)
 
 
+def test_modules_that_were_frozen_stay_frozen(rng):
+    images, _ = separable(rng, 4)
+    net = ResNet18(width=2, channels=1, classes=2, rng=rng).train()
+    frozen = next(module for module in net.modules() if isinstance(module, nn.BatchNorm2d))
+    frozen.eval()
+    outputs(net, images)
+    assert [module for module in net.modules() if not module.training] == [frozen]
+
+
+def test_accuracy_refuses_what_it_cannot_judge(rng):
+    images, labels = separable(rng, 4)
+    two = SmallCNN(classes=2, size=12, width=1, rng=rng)
+    with pytest.raises(InputError, match="own classes, from 0 to 1; got 2"):
+        accuracy(two, images, labels + 1)
+    with pytest.raises(InputError, match="at least two logits for each image"):
+        accuracy(nn.Sequential(nn.Flatten(), nn.Linear(144, 1)), images, labels)
+
+
 def test_bad_input_to_training(rng):
     images, labels = separable(rng, 16)
     net, recipe = SmallCNN(classes=2, size=12, width=1, rng=rng), Recipe(epochs=1)
@@ -258,6 +276,26 @@ def test_bad_input_to_training(rng):
     wild = replace(recipe, epochs=50, learning_rate=1e30, schedule="constant")
     with pytest.raises(InputError, match="learning_rate must be smaller because the loss became"):
         train(net, images, labels, wild, seed=0, accelerator="cpu")
+
+
+class Rooted(nn.Module):
+    """A network with a finite output and, at 0, an infinite slope."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(144, 2)
+        self.root = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x):
+        return self.layer(x.flatten(1)) + torch.sqrt(self.root.abs())
+
+
+def test_weights_that_the_last_step_ruins_are_refused(rng):
+    """The loss is that before the step: with one step in all, it says nothing about the result."""
+    images, labels = separable(rng, 16)
+    recipe = Recipe(epochs=1, batch=16)
+    with pytest.raises(InputError, match="finite; got NaN or infinity in root after epoch 1"):
+        train(Rooted(), images, labels, recipe, seed=0, accelerator="cpu")
 
 
 def test_threads_are_set_for_the_training_only(rng):

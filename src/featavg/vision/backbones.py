@@ -6,7 +6,6 @@ import pickle
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -62,9 +61,9 @@ class Backbone:
         pixels = "any image size" if self.size is None else f"{self.size} x {self.size} pixels"
         return f"Backbone({self.name}, {pixels})"
 
-    @cached_property
+    @property
     def weights_sha256(self) -> str:
-        """The SHA-256 of the architecture and the weights."""
+        """The SHA-256 of the architecture and the weights, as they are now."""
         return model_fingerprint(self.module)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -38,10 +39,34 @@ def fingerprint(*tensors: Tensor) -> str:
 
 
 def model_fingerprint(model: nn.Module) -> str:
-    """Return a hash of the architecture and the weights."""
-    state = model.state_dict()
-    text = f"{model!r} {list(state)} {fingerprint(*state.values())}"
+    """Return a hash of the architecture, the weights, all buffers and plain attributes.
+
+    What the code of a network does is not in it: see `behaviour`.
+    """
+    state = dict(model.named_parameters()) | dict(model.named_buffers()) | model.state_dict()
+    plain = {
+        f"{place}.{name}": value
+        for place, module in model.named_modules()
+        for name, value in sorted(vars(module).items())
+        if name != "training" and isinstance(value, bool | int | float | str | tuple | Tensor)
+    }
+    tensors = {name: value for name, value in plain.items() if isinstance(value, Tensor)}
+    numbers = {name: value for name, value in plain.items() if name not in tensors}
+    held = fingerprint(*state.values(), *tensors.values())
+    text = f"{model!r} {list(state)} {list(tensors)} {numbers} {held}"
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def behaviour(outputs: Tensor) -> list[float]:
+    """Return a few numbers that are others for another network, but not for another rounding.
+
+    They are the largest output and four projections, to three digits. Saved results are named by
+    them too, because networks with equal weights may do different things with them.
+    """
+    flat = outputs.detach().double().cpu().flatten().numpy()
+    largest = float(abs(flat).max()) or 1.0
+    directions = np.random.default_rng(0).standard_normal((4, flat.size)) / flat.size**0.5
+    return [float(f"{value:.3g}") for value in (largest, *(directions @ (flat / largest)).round(3))]
 
 
 @dataclass(frozen=True)

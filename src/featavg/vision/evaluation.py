@@ -47,26 +47,51 @@ def accuracy(
     Paper: none. See `outputs` for the parameters.
     """
     logits = outputs(model, images, batch=batch)
+    refuse_single_outputs(logits)
     targets = checked_labels(labels, len(logits))
+    if int(targets.max()) >= logits.shape[1]:
+        raise InputError(
+            f"labels must be the network's own classes, from 0 to {logits.shape[1] - 1}; "
+            f"got {int(targets.max())}."
+        )
     return float((logits.argmax(1) == targets).double().mean())
 
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Switch a network to evaluation mode, and back to its own mode afterwards."""
-    was_training = model.training
+    """Switch a network to evaluation mode, and each of its modules back to its own afterwards."""
+    modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
         yield
     finally:
-        model.train(was_training)
+        for module, was_training in modes:
+            module.training = was_training
 
 
 def logits_of(model: nn.Module, images: Tensor) -> Tensor:
-    """Apply a network to images in the memory layout of `memory_format`."""
+    """Apply a network to images in the memory layout of `memory_format`.
+
+    An output that is not finite is refused: as a number it would be a decision for one side.
+    """
     layout = memory_format(model) if images.ndim == 4 else torch.contiguous_format
     logits: Tensor = model(in_layout(images, layout))
+    finite = torch.isfinite(logits).flatten(1).all(1)
+    if not finite.all():
+        raise InputError(
+            "model must return finite logits; got NaN or infinity for "
+            f"{int((~finite).sum())} of {len(finite)} images."
+        )
     return logits
+
+
+def refuse_single_outputs(logits: Tensor) -> None:
+    """Refuse the outputs of a network that has less than two logits for each image."""
+    if logits.ndim != 2 or logits.shape[1] < 2:
+        raise InputError(
+            "model must return at least two logits for each image; "
+            f"got the shape {tuple(logits.shape)} for {len(logits)} images."
+        )
 
 
 def to_model(model: nn.Module, pixels: Tensor) -> Tensor:

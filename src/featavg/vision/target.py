@@ -49,11 +49,7 @@ class Target:
         pixels = evaluation.checked_pixels(images)
         own = evaluation.checked_labels(labels, len(pixels))
         logits = evaluation.outputs(model, pixels[:1])
-        if logits.ndim != 2 or logits.shape[1] < 2:
-            raise InputError(
-                "model must return at least two logits for each image; "
-                f"got the shape {tuple(logits.shape)} for one image."
-            )
+        evaluation.refuse_single_outputs(logits)
         classes = logits.shape[1]
         if int(own.max()) >= classes:
             raise InputError(
@@ -125,6 +121,11 @@ class Target:
             inputs = images.detach().clone().requires_grad_()
             logits = evaluation.logits_of(self.model, inputs)
             value = self._objective(objective, logits)
+            if not value.requires_grad:
+                raise InputError(
+                    "model must have gradients with respect to its images, which attacks follow; "
+                    "its logits have none."
+                )
             (gradient,) = torch.autograd.grad(value.sum(), inputs)
         flat = gradient.flatten(1)
         # divided by the largest entry first: the squares of tiny gradients would underflow

@@ -271,6 +271,7 @@ class _Run:
         self.log_losses.append(log_loss)
         if before is not None and recipe.undoes(self.log_losses):
             self.net.load_state_dict(before)
+        training_checks.finite(self.net.module, self.epoch + 1, recipe)
         self.accuracies.append(right / seen)
         self.epoch += 1
         self.seconds += time.monotonic() - start

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import torch
 from numpy.typing import ArrayLike
-from torch import Tensor
+from torch import Tensor, nn
 
 from featavg.errors import InputError
 from featavg.vision.evaluation import checked_labels
@@ -48,3 +49,13 @@ def shapes(net: ImageClassifier, images: Tensor, recipe: Recipe) -> None:
             f"images must have {net.channels} channels{pixels} for this network; "
             f"got the shape {tuple(images.shape)}."
         )
+
+
+def finite(net: nn.Module, epoch: int, recipe: Recipe) -> None:
+    """Refuse weights that are not finite; the loss of the last step does not show them."""
+    for name, value in net.named_parameters():
+        if not torch.isfinite(value).all():
+            raise InputError(
+                f"weights must stay finite; got NaN or infinity in {name} after epoch {epoch} with "
+                f"the learning_rate {recipe.learning_rate!r}."
+            )
