@@ -138,4 +138,8 @@ def test_a_gain_that_cannot_be_told_has_no_part():
     base, some, fine = (
         (results[f"{key}_norms"] > 1).mean() for key in ("score", "fine1", "fine100")
     )
-    assert f"Fine labels for 1 % have {100 * (some - base) / (fine - base):.0f} [" in text
+    assert f"Those for 1 % have {100 * (some - base) / (fine - base):.0f} [" in text
+    assert f"by {100 * (fine - base):+.1f} [" in text
+    assert f"those for 1 % by {100 * (some - base):+.1f} [" in text
+    drawn = (results["random_norms"] > 1).mean()
+    assert f"drawn from the side change it by {100 * (some - drawn):+.1f} [" in text

@@ -51,6 +51,8 @@ class Supply:
 
 ONE_SCORE = Supply("score", SHARES, "the side, one score", 0.0, "score")
 ALL_FINE = Supply("fine100", SHARES, "all fine labels", 100.0)
+DRAWN = "random"
+"""The key of the control whose classes are drawn from the side."""
 
 
 def share_key(share: float) -> str:
@@ -83,7 +85,7 @@ def supplies(
             Supply(share_key(share), SHARES, names.get(share, f"fine for {share:g} %"), share)
             for share in shares
         ),
-        Supply("random", CONTROLS, f"{treated} drawn from the side", control, "random"),
+        Supply(DRAWN, CONTROLS, f"{treated} drawn from the side", control, "random"),
         Supply("weighted", CONTROLS, f"{treated} with weight {weight:g}", control, "weighted"),
         Supply("kmeans", CONTROLS, "k-means, early network", 100.0, "k-means"),
         *(
