@@ -227,13 +227,13 @@ def conclude(parameters: Parameters, results: Results) -> str:
         if whole.excludes_zero
         else "So there is no gain of which a part could be told."
     )
-    drawn = mean_interval(some - survived[DRAWN]).percent("+.1f")
+    drawn = some - survived[DRAWN]
     return (
         f"Robust accuracy at radius {radius:g} in %, with 95 % intervals over trainings and "
         f"images: {'; '.join(accuracies)}. All fine labels change that of one score by "
         f"{whole.percent('+.1f')} points, those for {percentage} by "
-        f"{mean_interval(gain).percent('+.1f')}. {share} The right classes for {percentage} instead "
-        f"of classes drawn from the side change it by {drawn} points."
+        f"{mean_interval(gain).percent('+.1f')}. {share} Right classes for {percentage} instead of "
+        f"classes drawn from the side change it by {mean_interval(drawn).percent('+.1f')} points."
     )
 
 
