@@ -24,22 +24,33 @@ class ArrayStore:
     def get(
         self, name: str, expected: Mapping[str, Expected], compute: Callable[[], Arrays]
     ) -> Arrays:
-        """Return saved arrays, or compute and save them.
+        """Return saved arrays, or compute and save them."""
+        arrays = self.find(name, expected)
+        if arrays is None:
+            arrays = compute()
+            self.save(name, arrays)
+        return arrays
+
+    def find(self, name: str, expected: Mapping[str, Expected]) -> Arrays | None:
+        """Return saved arrays, or None if there are none.
 
         A file that is damaged, or has other arrays than the `expected` ones, is named and set
         aside.
         """
         if self.path is None:
-            return compute()
+            return None
         file = self.path / f"{name}.npz"
         if file.exists():
             try:
                 return read_arrays(file, most=_MOST_BYTES, sealed=True, expected=expected)[0]
             except DamagedError as error:
                 discard(file, error, "what it held is computed again")
-        arrays = compute()
-        write_arrays(file, arrays)
-        return arrays
+        return None
+
+    def save(self, name: str, arrays: Arrays) -> None:
+        """Save arrays."""
+        if self.path is not None:
+            write_arrays(self.path / f"{name}.npz", arrays)
 
     def remove(self, names: Sequence[str]) -> None:
         """Remove files that are no longer needed, and what killed processes left of them."""

@@ -96,6 +96,17 @@ def test_more_than_there_are_and_points_that_are_equal():
     assert len(fa.suggest_labels(model, x, y, 1, random_state=0)) == 1
 
 
+def test_points_that_are_repeated_in_more_coordinates_than_points():
+    sample = fa.MultiCluster(clusters=6, dim=300).sample(120, rng=np.random.default_rng(0))
+    model = fa.DecoupledClassifier(random_state=0).fit(sample.x, sample.y)
+    for seed in range(5):
+        few = np.random.default_rng(seed).permutation(120)[:12]
+        x, y = np.repeat(sample.x[few], 5, axis=0), np.repeat(sample.y[few], 5)
+        chosen = fa.suggest_labels(model, x, y, 30, random_state=0)
+        assert len(set(chosen)) == 30
+        assert set(chosen // 5) == set(range(12))  # equal points come last
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

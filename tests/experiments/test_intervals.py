@@ -40,6 +40,16 @@ def test_one_value_says_nothing_of_its_error():
     assert not found.excludes_zero
 
 
+def test_trainings_whose_means_agree_by_chance_do_not_make_it_certain():
+    opposite = mean_interval(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    assert not opposite.excludes_zero
+    generator = rng(3)
+    for _ in range(200):  # no effect of trainings or images: widths are those of one sample
+        values = generator.integers(-1, 2, size=(2, 50)).astype(float)
+        found = mean_interval(values)
+        assert found.high - found.low > 1.9 * values.std() / np.sqrt(100) * 1.9
+
+
 def drawn(trainings, scatter, generator, images=100):
     """Differences of images that survive, as the experiments have them: -1, 0 or 1."""
     of_images = generator.normal(size=(1, images))
@@ -71,6 +81,25 @@ def test_ratio_by_fieller():
     ends = np.roots([b**2 - q * var_b, -2 * (a * b - q * cov), a**2 - q * var_a])
     assert (found.low, found.high) == pytest.approx((ends.min(), ends.max()))
     assert found.value == pytest.approx(a / b)
+
+
+def test_a_ratio_spans_what_cannot_be_ruled_out():
+    """By a fine grid: where the mean of above - rho·below is within its interval of 0."""
+    generator, tried = rng(7), 0
+    while tried < 40:
+        below = generator.normal(0.5, 0.6, size=(3, 30)) + generator.normal(size=(1, 30))
+        above = 0.7 * below + generator.normal(0, 0.3, size=(3, 30))
+        found = ratio_interval(above, below)
+        if np.isinf(found.low):
+            continue
+        tried += 1
+        grid = np.linspace(found.low - 1, found.high + 1, 400)
+        possible = [not mean_interval(above - rho * below).excludes_zero for rho in grid]
+        inside = (grid >= found.low) & (grid <= found.high)
+        assert inside[possible].all()
+        for end in (found.low, found.high):
+            at = mean_interval(above - end * below)
+            assert min(abs(at.low), abs(at.high)) < 1e-7
 
 
 @pytest.mark.parametrize("below", [np.zeros((3, 20)), rng().normal(0, 1, size=(3, 20))])

@@ -20,7 +20,7 @@ from support.pooled_backbone import Pooled, stand_in
 
 pytestmark = pytest.mark.usefixtures("one_thread", "empty_cache")
 
-PROBE = [1]  # the image of noise by which a network is told from others
+PROBE = [3]  # the images of each file by which a network is told from others
 
 
 def cubic(t, a=-0.75):
@@ -74,11 +74,11 @@ def test_the_second_time_nothing_is_computed(images, monkeypatch):
     monkeypatch.setattr(embedding_cache, "_CHUNK", 25)
     backbone = stand_in()
     first = embed(images[:50], backbone)
-    assert backbone.module.batches == [*PROBE, 25, 25]
+    assert backbone.module.batches == [*PROBE, 25, *PROBE, 25]
     np.testing.assert_array_equal(embed(images[:50], stand_in()), first)
     again = stand_in()
     more = embed(images, again)  # the ten that are new are computed, the fifty are there
-    assert again.module.batches == [*PROBE, 10]
+    assert again.module.batches == [*PROBE, *PROBE, *PROBE, 10]
     np.testing.assert_array_equal(more[:50], first)
     assert [path.suffix for path in cache_folder("embeddings").iterdir()] == [".npz"] * 3
 
@@ -88,7 +88,7 @@ def test_a_run_that_was_stopped_goes_on(images, monkeypatch):
     whole, stopped = embed(images, stand_in(), cache=False), stand_in()
 
     def stop_after_two(module, x):
-        if stopped.module.batches == [*PROBE, 10, 10]:
+        if stopped.module.batches == 2 * [*PROBE, 10]:
             raise KeyboardInterrupt
         return Pooled.features(module, x)
 
@@ -97,7 +97,7 @@ def test_a_run_that_was_stopped_goes_on(images, monkeypatch):
         embed(images, stopped)
     again = stand_in()
     np.testing.assert_array_equal(embed(images, again), whole)
-    assert again.module.batches == [*PROBE, 10, 10, 10, 10]  # finished chunks are only read
+    assert again.module.batches == 2 * PROBE + 4 * [*PROBE, 10]  # what was finished is only read
 
 
 def test_whatever_embeddings_depend_on_is_part_of_their_name(images):

@@ -126,12 +126,15 @@ def _in_turns(
     """Return typical points of all groups in turns, the weakest group first."""
     members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
     members.sort(key=lambda own: float(np.median(radii[own])))
-    shares = _shares([len(own) for own in members], budget)
+    distinct = [_distinct(x[own]) for own in members]
+    shares = np.array(_shares(distinct, budget))
+    repeated = [len(own) - d for own, d in zip(members, distinct, strict=True)]
+    shares += _shares(repeated, budget - shares.sum())
     queues = [
         own[_typical(x[own], radii[own], share, rng)]
-        for own, share in zip(members, shares, strict=True)
+        for own, share in zip(members, shares.tolist(), strict=True)
     ]
-    turns = range(max(shares))
+    turns = range(shares.max())
     return np.array([queue[turn] for turn in turns for queue in queues if turn < len(queue)])
 
 
@@ -179,17 +182,24 @@ def _shares(sizes: list[int], budget: int) -> list[int]:
 
 def _typical(x: FloatArray, radii: FloatArray, number: int, rng: np.random.Generator) -> IntArray:
     """Return so many points: one of each of as many clusters, the weakest cluster first."""
-    inside = _leading_coordinates(x)
-    distinct = len(np.unique(inside.round(12), axis=0))
     if not number:
         return np.zeros(0, dtype=np.int64)
+    inside = _leading_coordinates(x)
+    # equal points may differ by rounding there, and different points may coincide
+    distinct = min(_distinct(x), _distinct(inside))
     centers, labels, _ = cluster(inside, min(number, distinct), largest=number, rng=rng)
     distances = np.linalg.norm(inside - centers[labels], axis=1)
-    parts = [np.flatnonzero(labels == k) for k in range(len(centers))]
+    parts = [np.flatnonzero(labels == k) for k in np.unique(labels)]
     parts.sort(key=lambda part: float(np.median(radii[part])))
     chosen = [int(part[distances[part].argmin()]) for part in parts]
-    others = np.setdiff1d(np.argsort(distances, kind="stable"), chosen)  # equal points
+    order = np.argsort(distances, kind="stable")
+    others = order[~np.isin(order, chosen)]  # where points are equal
     return np.array([*chosen, *others])[:number]
+
+
+def _distinct(x: FloatArray) -> int:
+    """Return the number of distinct points."""
+    return len({point.tobytes() for point in x + 0.0})  # -0.0 is 0.0
 
 
 def _leading_coordinates(x: FloatArray) -> FloatArray:
@@ -202,6 +212,7 @@ def _leading_coordinates(x: FloatArray) -> FloatArray:
     size = len(gram)
     values, vectors = eigh(gram, subset_by_index=[size - most, size - 1])
     if len(x) < x.shape[1]:
-        return vectors * np.sqrt(np.maximum(values, 0))
+        rounding = size * np.finfo(np.float64).eps * values[-1]
+        return vectors * np.sqrt(np.where(values > rounding, values, 0.0))
     inside: FloatArray = centred @ vectors
     return inside

@@ -22,9 +22,10 @@ import numpy as np
 from featavg.datasets.decode import Bytes
 from featavg.datasets.read import check, read_at_most
 from featavg.errors import InputError
-from featavg.files import write_atomically
+from featavg.files import clear_leftovers, write_atomically
 
 _ABANDONED_AFTER = 24 * 3600.0  # seconds
+_SCRATCH = ".fetch-"
 
 
 class Cacheable(Protocol):
@@ -102,7 +103,7 @@ def scratch_folder(needed: int) -> Iterator[Path]:
                 f"{folder} must have {needed / 1e6:,.0f} MB free, and it has {free / 1e6:,.0f}; "
                 "FEATAVG_CACHE can name another folder."
             )
-        scratch = tempfile.mkdtemp(dir=folder, prefix=".fetch-")
+        scratch = tempfile.mkdtemp(dir=folder, prefix=_SCRATCH)
     try:
         yield Path(scratch)
     finally:
@@ -110,15 +111,13 @@ def scratch_folder(needed: int) -> Iterator[Path]:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove temporary files of killed processes that are more than a day old."""
-    for path in folder.glob(".*"):
+    """Remove what killed processes left: temporary files, and folders more than a day old."""
+    clear_leftovers(folder)
+    for path in folder.glob(f"{_SCRATCH}*"):
         with suppress(OSError):
-            if time.time() - path.lstat().st_mtime < _ABANDONED_AFTER:
-                continue
-            if path.is_dir() and not path.is_symlink():
+            old = time.time() - path.lstat().st_mtime >= _ABANDONED_AFTER
+            if old and path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from featavg.array_files import Arrays, Expected
+from featavg.array_files import Expected
 from featavg.array_store import ArrayStore
 from featavg.arrays import FloatArray
 from featavg.datasets.cache import cache_folder, explained_write_errors
@@ -54,15 +54,23 @@ class Embedder(Generic[Items]):
         with ProgressReporter(label, len(items), enabled=progress) as reporter:
             for start in range(0, len(items), _CHUNK):
                 chunk = items[start : start + _CHUNK]
-                with explained_write_errors(folder):
-                    expected = {"embeddings": Expected("f", (len(chunk), None))}
-                    arrays = store.get(self.key(chunk), expected, self._computing(chunk, reporter))
-                    parts.append(arrays["embeddings"])
+                parts.append(self._embedded(chunk, store, reporter.advance))
                 reporter.show(start + len(chunk), label)
         return np.concatenate(parts)
 
-    def _computing(self, items: Any, reporter: ProgressReporter) -> Callable[[], Arrays]:
-        return lambda: {"embeddings": self._checked(self.compute(items, reporter.advance), items)}
+    def _embedded(self, chunk: Any, store: ArrayStore, advance: Advance) -> FloatArray:
+        """Return the embeddings of a chunk; only what the files do is told as their errors."""
+        if store.path is None:
+            return self._checked(self.compute(chunk, advance), chunk)
+        key, expected = self.key(chunk), {"embeddings": Expected("f", (len(chunk), None))}
+        with explained_write_errors(store.path):
+            saved = store.find(key, expected)
+        if saved is not None:
+            return saved["embeddings"]
+        embeddings = self._checked(self.compute(chunk, advance), chunk)
+        with explained_write_errors(store.path):
+            store.save(key, {"embeddings": embeddings})
+        return embeddings
 
     def _checked(self, embeddings: FloatArray, items: Any) -> FloatArray:
         if embeddings.ndim != 2 or len(embeddings) != len(items):

@@ -47,7 +47,7 @@ class Parameters(CheckedParameters):
     recipe: str = parameter("mnist", "how it is trained: a name of featavg.vision.recipes.RECIPES")
     train_images: int | None = parameter(None, "train on the first ones only")
     attack_images: int = parameter(1000, "how many test images are attacked", most=TEST_IMAGES)
-    radii: int = parameter(21, "how many radii, from 0")
+    radii: int = parameter(21, "how many radii, from 0", least=2)
     radius_step: float = parameter(0.1, "the distance between radii")
     pgd_steps: int = parameter(40, "steps of PGD")
     minimal_steps: int = parameter(100, "steps of the minimal-norm attack")
@@ -106,6 +106,7 @@ def _one_network(
     import torch
 
     from featavg.datasets.cache import cache_folder
+    from featavg.vision.checkpoint import cached_checkpoint
     from featavg.vision.curves import robust_curves
     from featavg.vision.evaluation import outputs
     from featavg.vision.objectives import wrong
@@ -126,7 +127,7 @@ def _one_network(
         labels,
         recipe,
         seed=seed,
-        checkpoint=cache_folder("models") / f"{name}.pt",
+        checkpoint=cached_checkpoint(name),
         devices=parameters.devices,
         progress=wanted(),
     )

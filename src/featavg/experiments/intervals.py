@@ -10,7 +10,6 @@ from scipy.stats import t as student
 from featavg.arrays import FloatArray
 
 _LEVEL = 0.975
-_BISECTIONS = 60
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,9 @@ def mean_interval(values: FloatArray) -> Interval:
     .. math:: \sqrt{\frac{t_{T-1}^2 MS_T + t_{N-1}^2 \max(MS_I - MS_E, 0)}{TN}},
 
     with Student's t of each source of scatter (Howe, Journal of the American Statistical
-    Association, 1974). Few trainings give wide intervals; those of resampling would be too narrow.
-    With one training the interval is over images alone, with one image over trainings.
+    Association, 1974), and at least that of independent errors, :math:`t_{(T-1)(N-1)}^2 MS_E`.
+    Few trainings give wide intervals; those of resampling would be too narrow. With one training
+    the interval is over images alone, with one image over trainings.
 
     Examples
     --------
@@ -52,65 +52,57 @@ def mean_interval(values: FloatArray) -> Interval:
     '75.0 [68.9, 81.1]'
     """
     mean = float(values.mean())
-    half = _half_width(values)
+    half = float(np.sqrt(_squared_half_widths(values).max()))
     return Interval(mean, mean - half, mean + half)
 
 
 def ratio_interval(above: FloatArray, below: FloatArray) -> Interval:
     r"""Return the ratio of two means, of values of the same trainings and images, with an interval.
 
-    It has every :math:`\rho` for which the interval of the mean of above - :math:`\rho` below
+    It spans every :math:`\rho` for which the interval of the mean of above - :math:`\rho` below
     has 0 in it (Fieller's method); where the sign of the mean below cannot be told, it has no end.
 
     Examples
     --------
-    >>> gains = np.full((2, 5), 0.2)
+    >>> gains = np.array([[0.2, 0.4], [0.3, 0.5]])
     >>> ratio_interval(0.5 * gains, gains).percent(".0f")
     '50 [50, 50]'
     """
+    a, b = float(above.mean()), float(below.mean())
     if not mean_interval(below).excludes_zero:
-        whole = float(below.mean())
-        return Interval(float(above.mean()) / whole if whole else np.nan, -np.inf, np.inf)
-    ratio = float(above.mean() / below.mean())
-    ends = (_fieller_end(above, below, ratio, direction) for direction in (-1, 1))
-    return Interval(ratio, *ends)
+        return Interval(a / b if b else np.nan, -np.inf, np.inf)
+    # the half width squared of above - rho·below is the largest of these quadratics in rho
+    constant, square = _squared_half_widths(above), _squared_half_widths(below)
+    mixed = (_squared_half_widths(above + below) - _squared_half_widths(above - below)) / 4
+    # where (a - rho·b)² is at most one of them: square' rho² - 2 mixed' rho + constant' <= 0
+    constant, mixed, square = a**2 - constant, a * b - mixed, b**2 - square
+    roots = np.sqrt(np.maximum(mixed**2 - constant * square, 0.0))
+    ratio, found = a / b, mixed**2 >= constant * square
+    low = np.min((mixed - roots) / square, where=found, initial=ratio)
+    high = np.max((mixed + roots) / square, where=found, initial=ratio)
+    return Interval(ratio, float(low), float(high))
 
 
-def _half_width(values: FloatArray) -> float:
+def _squared_half_widths(values: FloatArray) -> FloatArray:
+    """Return what the half width squared is the largest of, each a quadratic form of the values."""
     trainings, images = values.shape
     if values.size == 1:
-        return np.inf
+        return np.array([np.inf])
     if min(trainings, images) == 1:
-        return float(_quantile(values.size) * values.std(ddof=1) / np.sqrt(values.size))
+        return np.array([_quantile(values.size - 1) ** 2 * values.var(ddof=1) / values.size])
     mean = values.mean()
     of_trainings = values.mean(axis=1, keepdims=True) - mean
     of_images = values.mean(axis=0, keepdims=True) - mean
     rest = values - mean - of_trainings - of_images
+    freedom = (trainings - 1) * (images - 1)
     between_trainings = images * np.square(of_trainings).sum() / (trainings - 1)
     between_images = trainings * np.square(of_images).sum() / (images - 1)
-    error = np.square(rest).sum() / ((trainings - 1) * (images - 1))
-    squares = _quantile(trainings) ** 2 * between_trainings + _quantile(images) ** 2 * max(
-        between_images - error, 0.0
-    )
-    return float(np.sqrt(squares / values.size))
+    error = np.square(rest).sum() / freedom
+    by_trainings = _quantile(trainings - 1) ** 2 * between_trainings
+    by_images = _quantile(images - 1) ** 2 * (between_images - error)
+    by_error = _quantile(freedom) ** 2 * error
+    return np.array([by_trainings, by_trainings + by_images, by_error]) / values.size
 
 
-def _quantile(count: int) -> float:
-    return float(student.ppf(_LEVEL, count - 1))
-
-
-def _fieller_end(above: FloatArray, below: FloatArray, ratio: float, direction: int) -> float:
-    """Return where the interval of above - ratio·below loses 0, by bisection."""
-
-    def outside(other: float) -> bool:
-        values = above - other * below
-        return bool(abs(values.mean()) > _half_width(values))
-
-    step = max(abs(ratio), 1.0) * 1e-3
-    while not outside(ratio + direction * step):
-        step *= 2
-    inner, outer = 0.0, step
-    for _ in range(_BISECTIONS):
-        middle = (inner + outer) / 2
-        inner, outer = (inner, middle) if outside(ratio + direction * middle) else (middle, outer)
-    return ratio + direction * inner
+def _quantile(freedom: int) -> float:
+    return float(student.ppf(_LEVEL, freedom))

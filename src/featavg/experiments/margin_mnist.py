@@ -134,7 +134,7 @@ def _longer_and_longer(parameters: Parameters, data: ImageData, seed: int) -> li
     Each has its own checkpoint, which starts as a copy of the previous one, so that a killed run
     can be resumed.
     """
-    from featavg.datasets.cache import cache_folder
+    from featavg.vision.checkpoint import cached_checkpoint
     from featavg.vision.models import SmallCNN
     from featavg.vision.training import train
 
@@ -147,7 +147,7 @@ def _longer_and_longer(parameters: Parameters, data: ImageData, seed: int) -> li
     before: Path | None = None
     for i in counted(len(parameters.milestones), "networks", enabled=wanted()):
         epochs = parameters.milestones[i]
-        path = cache_folder("models") / f"{name}-{epochs}.pt"
+        path = cached_checkpoint(f"{name}-{epochs}")
         if before is not None and not path.exists():
             write_atomically(path, before.read_bytes())
         recipe, shown = parameters.recipe(epochs), wanted()

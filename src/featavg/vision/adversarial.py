@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from featavg.vision.evaluation import evaluating
+from featavg.vision.evaluation import evaluating, input_gradient
 from featavg.vision.models import in_layout
 from featavg.vision.objectives import excess
 from featavg.vision.projection import project_to_ball
@@ -59,7 +59,7 @@ def perturbed(
     with evaluating(net):
         for _ in range(steps):
             at = in_layout((images + found).clamp(0, 1), layout).requires_grad_()
-            (gradient,) = torch.autograd.grad(excess(net(at), labels).sum(), at)
+            gradient = input_gradient(excess(net(at), labels).sum(), at)
             norms = gradient.flatten(1).norm(dim=1).clamp(min=torch.finfo(at.dtype).tiny)
             step = 2.5 * radius / steps / norms
             moved = found + step.reshape(-1, 1, 1, 1) * gradient

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ from torch import Tensor
 from featavg.array_store import ArrayStore
 from featavg.errors import InputError
 from featavg.files import clear_leftovers, write_atomically
-from featavg.vision import checkpoint
-from featavg.vision.evaluation import outputs
+from featavg.vision.evaluation import logits_of, to_model
+from featavg.vision.identity import behaviour, fingerprint, model_fingerprint
 from featavg.vision.target import Target
 
 _PROBES = 4
@@ -34,9 +35,9 @@ def attack_store(
         "format": version,
         "torch": str(torch.__version__),
         "device": target.batch(0, 1).x.device.type,
-        "model": checkpoint.model_fingerprint(target.model),
-        "behaviour": checkpoint.behaviour(_probed(target)),
-        "data": checkpoint.fingerprint(target.x, target.labels),
+        "model": model_fingerprint(target.model),
+        "behaviour": behaviour(partial(logits_of, target.model), _probes(target)),
+        "data": fingerprint(target.x, target.labels),
         "settings": settings,
     }
     text = json.dumps(about, indent=2, sort_keys=True) + "\n"
@@ -51,10 +52,8 @@ def attack_store(
     return ArrayStore(path)
 
 
-def _probed(target: Target) -> Tensor:
-    """Return the logits of a few images, and of the same images with noise."""
-    images = target.x[:_PROBES].double().cpu()
-    images = images / 255 if target.x.dtype == torch.uint8 else images
-    noise = np.random.default_rng(0).standard_normal(tuple(images.shape))
-    noisy = (images + _PROBE_NOISE * torch.from_numpy(noise)).clamp(0, 1)
-    return outputs(target.model, torch.cat([images, noisy]))
+def _probes(target: Target) -> Tensor:
+    """Return a few of the images, without and with noise."""
+    images = to_model(target.model, target.x[:_PROBES])
+    noise = torch.from_numpy(np.random.default_rng(0).standard_normal(tuple(images.shape)))
+    return torch.cat([images, (images + _PROBE_NOISE * noise.to(images)).clamp(0, 1)])

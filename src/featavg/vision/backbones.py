@@ -17,7 +17,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from featavg import checks
 from featavg.errors import InputError, optional_imports
-from featavg.vision.checkpoint import model_fingerprint
+from featavg.vision.identity import model_fingerprint
 from featavg.vision.models import ResNet18
 from featavg.vision.resnet50 import MEANS, load_resnet50
 

@@ -8,65 +8,29 @@ the user may want to keep it.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import zipfile
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from featavg import checks
+from featavg.datasets.cache import cache_folder
 from featavg.errors import InputError
 from featavg.files import DamagedError, can_hold_files, read_bytes, write_atomically
 from featavg.seals import check_seal, seal
 
-_FORMAT = "featavg training 2"
+_VERSION = 3
+_FORMAT = f"featavg training {_VERSION}"
 _MOST_BYTES = 1 << 34
 
 
-def fingerprint(*tensors: Tensor) -> str:
-    """Return a hash of dtypes, shapes and values."""
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        array = tensor.detach().cpu().contiguous()
-        digest.update(f"{array.dtype} {tuple(array.shape)};".encode())
-        digest.update(array.flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-def model_fingerprint(model: nn.Module) -> str:
-    """Return a hash of the architecture, the weights, all buffers and plain attributes.
-
-    What the code of a network does is not in it: see `behaviour`.
-    """
-    state = dict(model.named_parameters()) | dict(model.named_buffers()) | model.state_dict()
-    plain = {
-        f"{place}.{name}": value
-        for place, module in model.named_modules()
-        for name, value in sorted(vars(module).items())
-        if name != "training" and isinstance(value, bool | int | float | str | tuple | Tensor)
-    }
-    tensors = {name: value for name, value in plain.items() if isinstance(value, Tensor)}
-    numbers = {name: value for name, value in plain.items() if name not in tensors}
-    held = fingerprint(*state.values(), *tensors.values())
-    text = f"{model!r} {list(state)} {list(tensors)} {numbers} {held}"
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def behaviour(outputs: Tensor) -> list[float]:
-    """Return a few numbers that are others for another network, but not for another rounding.
-
-    They are the largest output and four projections, to three digits. Saved results are named by
-    them too, because networks with equal weights may do different things with them.
-    """
-    flat = outputs.detach().double().cpu().flatten().numpy()
-    largest = float(abs(flat).max()) or 1.0
-    directions = np.random.default_rng(0).standard_normal((4, flat.size)) / flat.size**0.5
-    return [float(f"{value:.3g}") for value in (largest, *(directions @ (flat / largest)).round(3))]
+def cached_checkpoint(name: str) -> Path:
+    """Return the file of a training in the cache, one for each version of the format."""
+    return cache_folder("models") / f"{name}-v{_VERSION}.pt"
 
 
 @dataclass(frozen=True)
@@ -74,8 +38,9 @@ class Checkpoint:
     """The state after `epoch` epochs.
 
     It is saved with an identity: hashes of the recipe, the seed, the data and the network before
-    training. There is no other state: the order of the images and the augmentation depend on seed
-    and epoch only, and the learning rate on these and the losses.
+    training, and what that network makes of some images. There is no other state: the order of the
+    images and the augmentation depend on seed and epoch only, and the learning rate on these and
+    the losses.
     """
 
     epoch: int

@@ -60,6 +60,8 @@ def accuracy(
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Switch a network to evaluation mode, and each of its modules back to its own afterwards."""
+    if not isinstance(model, nn.Module):
+        raise InputError(f"model must be a torch.nn.Module; got {type(model).__name__}.")
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
@@ -75,14 +77,34 @@ def logits_of(model: nn.Module, images: Tensor) -> Tensor:
     An output that is not finite is refused: as a number it would be a decision for one side.
     """
     layout = memory_format(model) if images.ndim == 4 else torch.contiguous_format
-    logits: Tensor = model(in_layout(images, layout))
-    finite = torch.isfinite(logits).flatten(1).all(1)
+    logits = model(in_layout(images, layout))
+    if not isinstance(logits, Tensor) or logits.ndim < 1 or len(logits) != len(images):
+        got = (
+            f"the shape {tuple(logits.shape)} for {len(images)} images"
+            if isinstance(logits, Tensor)
+            else type(logits).__name__
+        )
+        raise InputError(f"model must return a tensor with a row for each image; got {got}.")
+    finite = torch.isfinite(logits).reshape(len(logits), -1).all(1)
     if not finite.all():
         raise InputError(
             "model must return finite logits; got NaN or infinity for "
             f"{int((~finite).sum())} of {len(finite)} images."
         )
     return logits
+
+
+def input_gradient(value: Tensor, images: Tensor) -> Tensor:
+    """Return the gradient of a number with respect to images; refuse what does not have one."""
+    gradient = None
+    if value.requires_grad:
+        (gradient,) = torch.autograd.grad(value, images, allow_unused=True)
+    if gradient is None:
+        raise InputError(
+            "model must have gradients with respect to its images, which attacks follow; its "
+            "logits have none."
+        )
+    return gradient
 
 
 def refuse_single_outputs(logits: Tensor) -> None:

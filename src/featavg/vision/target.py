@@ -120,13 +120,7 @@ class Target:
         with torch.enable_grad():
             inputs = images.detach().clone().requires_grad_()
             logits = evaluation.logits_of(self.model, inputs)
-            value = self._objective(objective, logits)
-            if not value.requires_grad:
-                raise InputError(
-                    "model must have gradients with respect to its images, which attacks follow; "
-                    "its logits have none."
-                )
-            (gradient,) = torch.autograd.grad(value.sum(), inputs)
+            gradient = evaluation.input_gradient(self._objective(objective, logits).sum(), inputs)
         flat = gradient.flatten(1)
         # divided by the largest entry first: the squares of tiny gradients would underflow
         largest = flat.abs().amax(1, keepdim=True)

@@ -6,6 +6,7 @@ import copy
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -25,7 +26,8 @@ from featavg.vision.adversarial import perturbed
 from featavg.vision.augmentation import Draw, ImagePool
 from featavg.vision.checkpoint import Checkpoint
 from featavg.vision.devices import launched_fabric, limited_threads
-from featavg.vision.evaluation import checked_images
+from featavg.vision.evaluation import checked_images, evaluating, logits_of, to_model
+from featavg.vision.identity import behaviour, fingerprint, model_fingerprint
 from featavg.vision.models import ImageClassifier, in_layout, memory_format, widest_float
 from featavg.vision.objectives import hits, log_losses, scaled_losses
 from featavg.vision.recipes import Recipe
@@ -33,6 +35,7 @@ from featavg.vision.supplied_labels import SuppliedLabels
 
 _SECONDS_BETWEEN_LABELS = 0.5
 _SECOND_BETA = 0.999  # of Adam, as usual
+_PROBES = 4  # images by which networks are told apart
 _TINY = 5e-324  # the smallest number above 0: a loss of 0 has no logarithm
 
 
@@ -142,22 +145,19 @@ def train(
     targets = training_checks.targets(labels, len(pixels))
     checks.count("seed", seed, minimum=0)
     path = None if checkpoint is None else checkpoints.writable(Path(checkpoint))
-    identity = {
-        "recipe": recipe.fingerprint,
-        "seed": str(seed),
-        "data": checkpoints.fingerprint(pixels, targets),
-        "network": checkpoints.model_fingerprint(model),
-    }
-    saved = None if path is None else Checkpoint.load(path, identity)
-    if saved is not None and saved.epoch > recipe.epochs:
-        raise InputError(
-            f"epochs must be at least those of the checkpoint, {saved.epoch}; got {recipe.epochs}."
-        )
     net = copy.deepcopy(model)
     if isinstance(net, ImageClassifier):
         training_checks.shapes(net, pixels, recipe)
         training_checks.classes(targets, net.classes)
         net.standardise(pixels)
+    saved, identity = None, dict[str, str]()
+    if path is not None:
+        identity = _identity(model, net, pixels, targets, recipe, seed)
+        saved = Checkpoint.load(path, identity)
+    if saved is not None and saved.epoch > recipe.epochs:
+        raise InputError(
+            f"epochs must be at least those of the checkpoint, {saved.epoch}; got {recipe.epochs}."
+        )
     fabric = launched_fabric(recipe, accelerator, devices, strategy)
     shown = progress and fabric.is_global_zero
     with limited_threads(threads):
@@ -181,6 +181,20 @@ def train(
         seconds=run.seconds,
         resumed_from=0 if saved is None else saved.epoch,
     )
+
+
+def _identity(
+    model: nn.Module, net: nn.Module, images: Tensor, targets: Tensor, recipe: Recipe, seed: int
+) -> dict[str, str]:
+    """Return what a training depends on; `net` is the network at its start."""
+    with evaluating(net):
+        seen = behaviour(partial(logits_of, net), to_model(net, images[:_PROBES]))
+    return {
+        "recipe": recipe.fingerprint,
+        "seed": str(seed),
+        "data": fingerprint(images, targets),
+        "network": f"{model_fingerprint(model)} {seen}",
+    }
 
 
 def _resume(run: _Run, saved: Checkpoint, path: Path) -> None:

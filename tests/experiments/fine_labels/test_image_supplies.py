@@ -108,6 +108,7 @@ def test_each_variation_changes_one_thing():
     [
         ({"shares": "0, x"}, "shares must be percentages from 0 to 100, with commas"),
         ({"shares": "0, 101"}, "shares must be percentages"),
+        ({"shares": "0, 1, nan, 100"}, "shares must be percentages"),
         ({"shares": "0, 100"}, "shares must contain 100 and the control_share, 1, which"),
         ({"attack_images": 10_001}, "attack_images must be at most 10000; got 10001"),
         ({"attack_images": 0}, "attack_images must be a whole number of at least 1; got 0"),
@@ -121,7 +122,9 @@ def test_bad_parameters(wrong, message):
 
 def test_parameters_are_written_in_one_way():
     assert parsed_shares("100,1.0, 0") == (0.0, 1.0, 100.0)
-    assert shares.Mnist(shares="100,1.0,0").shares == "0, 1, 100"
+    assert shares.Mnist(shares="100,1.0,-0").shares == "0, 1, 100"
+    third = shares.Mnist(shares="33.3333333, 100", control_share=33.3333333)
+    assert replace(third, pgd_steps=3).control == third.supplies[1].key
     assert RecipeParameters(variations="sgd,adam").variations == "adam, sgd"
     with pytest.raises(InputError, match="variations must be one of 'adam'"):
         RecipeParameters(variations="adamw")
@@ -131,6 +134,8 @@ def test_a_gain_that_cannot_be_told_has_no_part():
     parameters = replace(shares.Mnist(), adversarial_radius=0.0, shares="1, 100")
     norms = {row.key: rng().random((2, 200)) + 0.4 for row in parameters.supplies}
     results = {f"{key}_norms": value for key, value in norms.items()}
+    assert "there is no gain of which a part" in shares.conclude(parameters, results)
+    results["fine100_norms"] = results["score_norms"] - 0.2
     assert "there is no gain of which a part" in shares.conclude(parameters, results)
     results["fine100_norms"] = results["score_norms"] + 0.2
     results["fine1_norms"] = results["score_norms"] + 0.1

@@ -87,8 +87,8 @@ class Trial:
         return self.data.train_images[part], self.data.train_labels[part]
 
     def _train(self, labels: SuppliedLabels) -> Trained:
-        from featavg.datasets.cache import cache_folder
-        from featavg.vision.checkpoint import fingerprint
+        from featavg.vision.checkpoint import cached_checkpoint
+        from featavg.vision.identity import fingerprint
         from featavg.vision.training import train
 
         images = self._images[0]
@@ -99,14 +99,14 @@ class Trial:
             "data": self.data.sha256,
             "labels": fingerprint(labels.targets),
         }
-        name = f"fine-labels-{self.data.name}-{json_hash(identity)[:16]}-{self.seed}.pt"
+        name = f"fine-labels-{self.data.name}-{json_hash(identity)[:16]}-{self.seed}"
         return train(
             network,
             images,
             labels,
             self.setup.recipe,
             seed=self.seed,
-            checkpoint=cache_folder("models") / name,
+            checkpoint=cached_checkpoint(name),
             progress=wanted(),
         )
 

@@ -18,6 +18,7 @@ from featavg.experiments.fine_labels.supplies import (
     ONE_SCORE,
     SHARES,
     Supply,
+    named_share,
     parsed_shares,
     share_key,
     supplies,
@@ -72,6 +73,7 @@ class Parameters(CheckedParameters):
         super().__post_init__()
         shares = parsed_shares(self.shares)
         object.__setattr__(self, "shares", ", ".join(f"{share:g}" for share in shares))
+        object.__setattr__(self, "control_share", named_share(self.control_share))
         if self.control_share not in shares or ALL_FINE.share not in shares:
             raise InputError(
                 f"shares must contain 100 and the control_share, {self.control_share:g}, which are "
@@ -221,12 +223,11 @@ def conclude(parameters: Parameters, results: Results) -> str:
     gain, all_gain = some - base, survived[ALL_FINE.key] - base
     whole = mean_interval(all_gain)
     percentage = f"{parameters.control_share:g} %"
-    share = (
-        f"Those for {percentage} have {ratio_interval(gain, all_gain).percent('.0f')} % of what "
-        "all of them gain."
-        if whole.excludes_zero
-        else "So there is no gain of which a part could be told."
-    )
+    if whole.low > 0:
+        part = ratio_interval(gain, all_gain).percent(".0f")
+        share = f"Those for {percentage} have {part} % of what all of them gain."
+    else:
+        share = "So there is no gain of which a part could be told."
     drawn = some - survived[DRAWN]
     return (
         f"Robust accuracy at radius {radius:g} in %, with 95 % intervals over trainings and "

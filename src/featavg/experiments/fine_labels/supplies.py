@@ -60,17 +60,22 @@ def share_key(share: float) -> str:
     return f"fine{share:g}".replace(".", "_")
 
 
+def named_share(share: float) -> float:
+    """Return a share as its name has it: with six digits, and without a sign at 0."""
+    return float(f"{share + 0.0:g}")
+
+
 def parsed_shares(text: str) -> tuple[float, ...]:
     """Return percentages from a text with commas between them, in rising order."""
     try:
-        shares = sorted({float(part) for part in text.split(",")})
+        shares = [float(part) for part in text.split(",")]
     except ValueError:
         shares = []
-    if not shares or shares[0] < 0 or shares[-1] > 100:
+    if not shares or not all(0 <= share <= 100 for share in shares):
         raise InputError(
             f"shares must be percentages from 0 to 100, with commas between them; got {text!r}."
         )
-    return tuple(shares)
+    return tuple(sorted({named_share(share) for share in shares}))
 
 
 def supplies(
