@@ -286,11 +286,17 @@ def test_bad_texts_and_bad_encoders_are_refused():
         def encode(self, texts):
             return np.full((len(texts), 2), np.inf)
 
-    for texts in ([], ["a", 3]):
+    class Unreachable(tiny.HashedWords):
+        def encode(self, texts):
+            raise ConnectionError("refused")
+
+    for texts in ([], ["a", 3], "a dog"):
         with pytest.raises(InputError, match="texts must be a sequence of strings"):
             datasets.embed_texts(texts, tiny.HashedWords())
     with pytest.raises(InputError, match="must return one row of features for each text"):
         datasets.embed_texts(["a"], Flat())
+    with pytest.raises(ConnectionError, match="^refused$"):  # not an error of the cache
+        datasets.embed_texts(["a"], Unreachable())
     with pytest.raises(InputError, match="must return finite features"):
         datasets.embed_texts(["a"], Infinite())
 

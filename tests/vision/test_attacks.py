@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from torch import nn
 
 from featavg import InputError
+from featavg.vision.adversarial import perturbed
 from featavg.vision.attacks import pgd_l2
 from featavg.vision.curves import robust_curves
 from featavg.vision.evaluation import evaluating, outputs
@@ -287,6 +288,12 @@ def test_at_least_as_strong_as_foolbox_and_art(classes, request, held_out):
         ({"positive": 10}, "positive must leave at least one"),
         ({"steps": 0}, "steps must be a whole number"),
         ({"model": nn.Sequential(nn.Flatten(), nn.Linear(100, 1))}, "at least two logits"),
+        (
+            {"model": nn.Sequential(nn.Flatten(), nn.Linear(100, 1), nn.Flatten(0))},
+            "at least two logits",
+        ),
+        ({"model": lambda x: x.flatten(1)}, "model must be a torch.nn.Module; got function"),
+        ({"model": nn.Sequential(nn.Flatten(0))}, "a row for each image; got the shape [(]100,[)]"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(change, message, fine):
@@ -306,6 +313,13 @@ class Cut(nn.Module):
         return self.net(x).detach()
 
 
+class Rounded(Cut):
+    """A network that rounds its images, so that only its weights have gradients."""
+
+    def forward(self, x):
+        return self.net((255 * x).to(torch.uint8).float() / 255)
+
+
 class Overflowing(Cut):
     """A network that returns NaN for bright images."""
 
@@ -318,8 +332,11 @@ def test_networks_that_attacks_cannot_judge_are_refused(fine):
     """Without gradients nothing would be found, and a NaN would be a decision for one side."""
     images = torch.full((3, 1, 10, 10), 0.4)
     labels = fine(images).argmax(1)
-    with pytest.raises(InputError, match="model must have gradients with respect to its images"):
-        pgd_l2(Cut(fine), images, labels, radii=1.0)
+    for cut in (Cut(fine), Rounded(fine)):
+        with pytest.raises(InputError, match="must have gradients with respect to its images"):
+            pgd_l2(cut, images, labels, radii=1.0)
+    with pytest.raises(InputError, match="must have gradients with respect to its images"):
+        perturbed(Rounded(fine), images, labels, radius=1.0, steps=1)
     images[2] = 0.9
     with pytest.raises(InputError, match="finite logits; got NaN or infinity for 1 of 3 images"):
         pgd_l2(Overflowing(fine), images, labels, radii=1.0)

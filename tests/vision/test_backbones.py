@@ -12,6 +12,8 @@ from featavg import InputError
 from featavg.vision.backbones import load_backbone
 from featavg.vision.embeddings import embed, preprocess
 from featavg.vision.models import ResNet18
+from featavg.vision.recipes import Recipe
+from featavg.vision.training import train
 
 pytestmark = pytest.mark.usefixtures("one_thread", "empty_cache")
 
@@ -95,4 +97,47 @@ def test_a_resnet_is_built_to_fit_its_checkpoint(tmp_path, rng, images):
         load_backbone("resnet18", checkpoint=path)
     torch.save({"model": {"a": torch.ones(1)}}, path)
     with pytest.raises(InputError, match="must be a checkpoint of a ResNet-18"):
+        load_backbone("resnet18", checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda state: [1, 2], "must hold the tensors of a network"),
+        (lambda state: state | {"head.bias": "7"}, "must hold the tensors of a network"),
+        (lambda state: state | {"head.bias": torch.full((2,), torch.nan)}, "NaN or .* head.bias"),
+        (lambda state: state | {"stem.0.weight": torch.ones(2)}, "must be a checkpoint of a Res"),
+        (
+            # a large network in a small file: all numbers of a layer are one
+            lambda state: state | {"stem.0.weight": torch.ones(1).expand(300, 3, 3, 3)},
+            "must hold all numbers of its tensors|must be a checkpoint of a ResNet-18",
+        ),
+        (
+            lambda state: state | {"head.weight": torch.ones(1).expand(10**7, 16)},
+            "must hold all numbers of its tensors, and it is too short",
+        ),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused_before_a_network_is_built(
+    change, message, tmp_path, rng, monkeypatch
+):
+    state = ResNet18(width=2, channels=3, classes=2, rng=rng).state_dict()
+    path = tmp_path / "checkpoint.pt"
+    torch.save(change(state), path)
+    monkeypatch.setattr(ResNet18, "load_state_dict", lambda *_: pytest.fail("it was built"))
+    with pytest.raises(InputError, match=message):
+        load_backbone("resnet18", checkpoint=path)
+
+
+def test_a_sealed_checkpoint_with_a_flipped_bit_is_refused(tmp_path, rng):
+    net = ResNet18(width=2, channels=3, classes=2, rng=rng)
+    images, labels = rng.integers(256, size=(4, 3, 8, 8), dtype=np.uint8), np.arange(4) % 2
+    path = tmp_path / "checkpoint.pt"
+    recipe = Recipe(epochs=1, batch=4)
+    train(net, images, labels, recipe, seed=0, checkpoint=path, accelerator="cpu")
+    load_backbone("resnet18", checkpoint=path)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="must be a whole file of weights"):
         load_backbone("resnet18", checkpoint=path)

@@ -209,6 +209,40 @@ def test_images_of_another_kind_are_refused(bad):
         embed(bad, stand_in())
 
 
+def test_a_side_that_shrinks_is_antialiased(rng):
+    images = rng.integers(256, size=(1, 3, 48, 16), dtype=np.uint8)
+    got = preprocess(images, stand_in(size=24))
+    pixels = torch.from_numpy(images).float() / 255
+    wanted = nn.functional.interpolate(pixels, (24, 24), mode="bicubic", antialias=True)
+    torch.testing.assert_close(got, wanted.clamp(0, 1))
+
+
+def test_a_network_in_double_precision_gets_what_it_takes(images):
+    class Double(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 2).double()
+
+        def features(self, x):
+            return self.layer(x.mean(dim=(2, 3)))
+
+    assert embed(images[:4], Backbone("double", Double())).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mean": 0.5}, "mean must be a vector"),
+        ({"mean": (0.5, 0.5)}, "mean must have one number, or one for each of the 3 channels"),
+        ({"std": (0.5, 0.0, 1.0)}, "std must be above 0"),
+        ({"size": 7.5}, "size must be a whole number of at least 1"),
+    ],
+)
+def test_a_format_that_cannot_be_is_refused(options, message, images):
+    with pytest.raises(InputError, match=message):
+        embed(images[:2], stand_in(**options))
+
+
 class Broken(nn.Module):
     def features(self, x):
         return torch.full((len(x), 2), torch.nan)
@@ -219,11 +253,18 @@ class Flat(nn.Module):
         return x.flatten()
 
 
+class Pair(nn.Module):
+    def features(self, x):
+        return x.flatten(1), x
+
+
 def test_a_backbone_that_misbehaves_is_named(images):
     with pytest.raises(InputError, match="broken must return finite features"):
         embed(images[:2], Backbone("broken", Broken()))
     with pytest.raises(InputError, match="flat must return one row of features"):
         embed(images[:2], Backbone("flat", Flat()))
+    with pytest.raises(InputError, match="each image; got tuple for 2 images"):
+        embed(images[:2], Backbone("pair", Pair()))
     with pytest.raises(InputError, match="module must have a method 'features'"):
         Backbone("none", nn.Identity())
     assert not cache_folder("embeddings").exists()

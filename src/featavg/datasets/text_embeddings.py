@@ -143,7 +143,7 @@ def embed_texts(
     array([[ 5.,  1.],
            [11.,  2.]], dtype=float32)
     """
-    plain = list(texts)
+    plain = [] if isinstance(texts, str) else list(texts)
     if not plain or not all(isinstance(text, str) for text in plain):
         raise InputError("texts must be a sequence of strings, of at least one.")
     used = SentenceEncoder() if encoder is None else encoder

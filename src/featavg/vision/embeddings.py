@@ -15,6 +15,7 @@ from featavg.arrays import FloatArray
 from featavg.checks import count
 from featavg.datasets.decode import Bytes
 from featavg.datasets.embedding_cache import Advance, Embedder
+from featavg.errors import InputError
 from featavg.files import json_hash
 from featavg.vision.backbones import Backbone
 from featavg.vision.evaluation import checked_images, evaluating
@@ -30,13 +31,20 @@ def preprocess(images: Bytes, backbone: Backbone) -> Tensor:
 
     Pixels are scaled to [0, 1], images resized to the backbone's size by bicubic interpolation
     (half-pixel centres, repeated borders, :math:`a = -0.75`) and clipped to [0, 1], then each
-    channel is shifted and scaled. This is what torchvision does; antialiasing is used only where
-    images shrink.
+    channel is shifted and scaled. Where a side shrinks, PyTorch's antialiasing is used.
     """
+    channels = images.shape[1]
+    for name in ("mean", "std"):
+        values = getattr(backbone, name)
+        if len(values) not in (1, channels):
+            raise InputError(
+                f"{name} must have one number, or one for each of the {channels} channels; "
+                f"got {len(values)}."
+            )
     pixels = torch.from_numpy(np.array(images)).float() / 255
     if backbone.size is not None and pixels.shape[2:] != (backbone.size, backbone.size):
         size = (backbone.size, backbone.size)
-        shrinks = min(pixels.shape[2:]) > backbone.size
+        shrinks = max(pixels.shape[2:]) > backbone.size
         pixels = torch.nn.functional.interpolate(
             pixels, size=size, mode=_RESIZE, align_corners=False, antialias=shrinks
         ).clamp_(0, 1)
@@ -109,10 +117,18 @@ def _about(backbone: Backbone) -> dict[str, Any]:
 
 def _compute(images: Bytes, advance: Advance, *, backbone: Backbone, batch_size: int) -> FloatArray:
     features: Any = backbone.module.features
+    like = next(backbone.module.parameters(), torch.zeros(1))
     batches = []
     with evaluating(backbone.module), torch.inference_mode():
         for start in range(0, len(images), batch_size):
-            some = images[start : start + batch_size]
-            batches.append(features(preprocess(some, backbone)).float().numpy())
+            some = preprocess(images[start : start + batch_size], backbone)
+            rows = features(some.to(like))
+            if not isinstance(rows, Tensor) or rows.ndim != 2 or len(rows) != len(some):
+                got = tuple(rows.shape) if isinstance(rows, Tensor) else type(rows).__name__
+                raise InputError(
+                    f"{backbone.name} must return one row of features for each image; "
+                    f"got {got} for {len(some)} images."
+                )
+            batches.append(rows.float().cpu().numpy())
             advance(len(some))
     return np.concatenate(batches)
