@@ -176,7 +176,7 @@ def told(rows: list[dict[str, Any]]) -> str:
     gains = survives["suggested"] - survives["random"]
     by_seed = ", ".join(f"{100 * gain:+.2f}" for gain in gains.mean(axis=1))
     parts = [
-        f"{key} {mean_interval(survives[key]).percent()} "
+        f"{key} {mean_interval(survives[key]).within(0, 1).percent()} "
         f"(median norm {np.mean([row[f'{key}_median'] for row in rows]):.3f}, "
         f"clean {100 * np.mean([row[f'{key}_clean'] for row in rows]):.1f}, "
         f"reach {100 * np.mean([row[f'{key}_reach'] for row in rows]):.1f})"

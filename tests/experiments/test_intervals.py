@@ -34,6 +34,12 @@ def test_by_hand():
     assert (found.value, found.high - found.value) == pytest.approx((1.5, half), rel=1e-5)
 
 
+def test_shares_stay_possible():
+    wide = mean_interval(np.array([[1.0, 1, 1, 0], [1, 0, 1, 1]]))
+    assert wide.high > 1
+    assert wide.within(0, 1).percent(".0f") == f"75 [{100 * wide.low:.0f}, 100]"
+
+
 def test_one_value_says_nothing_of_its_error():
     found = mean_interval(np.array([[0.3]]))
     assert (found.low, found.value, found.high) == (-np.inf, 0.3, np.inf)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import t as student
@@ -24,6 +24,10 @@ class Interval:
     def excludes_zero(self) -> bool:
         """Whether the sign can be told."""
         return self.low > 0 or self.high < 0
+
+    def within(self, low: float, high: float) -> Interval:
+        """Return the part of the interval that is possible, for a share from 0 to 1 say."""
+        return replace(self, low=max(self.low, low), high=min(self.high, high))
 
     def percent(self, form: str = ".1f") -> str:
         """Return the interval in percent, for a sentence."""

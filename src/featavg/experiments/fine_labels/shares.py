@@ -216,7 +216,7 @@ def conclude(parameters: Parameters, results: Results) -> str:
     survived = {key: _survivals(results, key, radius) for key in rows}
     accuracies = [
         f"{row.name}{' (adversarial)' if row.adversarial else ''} "
-        f"{mean_interval(survived[key]).percent()}"
+        f"{mean_interval(survived[key]).within(0, 1).percent()}"
         for key, row in rows.items()
     ]
     base, some = survived[ONE_SCORE.key], survived[parameters.control]
