@@ -27,6 +27,7 @@ DATASETS = {name: name.removeprefix("figure3-") for name in TINY} | {
     "fine-labels-mnist": "mnist",
     "fine-labels-cifar10": "cifar10",
     "fine-labels-recipes": "fashion-mnist",
+    "fine-labels-loss": "fashion-mnist",
 }
 FINE_LABELS = (
     "--shares 0,30,100 --control-share 30 --attack-images 4 --pgd-steps 2 --restarts 1 "
@@ -169,6 +170,18 @@ def test_fine_labels_recipes_from_files_to_conclusion(run):
         ("sgd", "fine"),
     ]
     assert "parity: Adam's recipe, batch normalisation" in summary["conclusion"]
+
+
+def test_fine_labels_at_equal_loss_from_files_to_conclusion(run):
+    tiny = "--attack-images 3 --pgd-steps 2 --restarts 1 --minimal-steps 3 --seeds 1"
+    options = f"{tiny} --optimizers sgd-small --splits parity"
+    _, summary, rows = run("fine-labels-loss", f"{options} --epochs 4")
+    of = [(row["labels"], int(row["epochs"])) for row in rows]
+    assert of == [(name, epochs) for name in ("coarse", "fine") for epochs in (1, 2, 4)]
+    assert "SGD, rate 0.01, parity: " in summary["conclusion"]
+    # what was trained for less time is the beginning of the longer training
+    _, _, shorter = run("fine-labels-loss", f"{options} --epochs 2", "shorter")
+    assert shorter == [row for row in rows if int(row["epochs"]) < 4]
 
 
 def test_margin_mnist_trains_one_network_longer_and_longer(run):

@@ -20,6 +20,7 @@ from featavg.experiments import (
     scaling,
     theorem,
 )
+from featavg.experiments.fine_labels import losses as fine_labels_losses
 from featavg.experiments.fine_labels import recipes as fine_labels_recipes
 from featavg.experiments.fine_labels import shares as fine_labels_shares
 from featavg.lab.expectations import Expectation, Outcome
@@ -32,7 +33,7 @@ _IN_ORDER = (
     *(figure1, figure2, figure2_embeddings, figure3, figure3_images, ablations, figure10),
     *(averaging, ledger, theorem, scaling, margins, margin_mnist, minvidal, phase),
     *beyond.MODULES,
-    *(fine_labels_shares, fine_labels_recipes),
+    *(fine_labels_shares, fine_labels_recipes, fine_labels_losses),
 )
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.id: experiment

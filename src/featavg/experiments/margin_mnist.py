@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,12 +13,11 @@ from featavg.arrays import FloatArray
 from featavg.drawing.views import DASHES, Curves, Line, Panel, View
 from featavg.errors import InputError, optional_imports
 from featavg.experiments.image_splits import TEST_IMAGES
-from featavg.files import write_atomically
 from featavg.lab.expectations import Expectation, at_least, reported
 from featavg.lab.experiment import Experiment
 from featavg.lab.parameters import CheckedParameters, parameter
 from featavg.lab.tables import Measurements, Results, Table, stacked, tidy_rows
-from featavg.progress import counted, wanted
+from featavg.progress import wanted
 
 if TYPE_CHECKING:
     from torch import nn
@@ -129,33 +127,26 @@ def measure(parameters: Parameters, seed: int) -> Measurements:
 
 
 def _longer_and_longer(parameters: Parameters, data: ImageData, seed: int) -> list[Trained]:
-    """Return the network after each milestone; each training continues the one before.
-
-    Each has its own checkpoint, which starts as a copy of the previous one, so that a killed run
-    can be resumed.
-    """
-    from featavg.vision.checkpoint import cached_checkpoint
+    """Return the network after each milestone; each training continues the one before."""
+    from featavg.vision.milestones import train_by_milestones
     from featavg.vision.models import SmallCNN
-    from featavg.vision.training import train
 
     images = data.train_images[: parameters.train_images]
     labels, count = data.train_labels[: len(images)], len(images)
     rng = np.random.default_rng([seed, parameters.width])
     start = SmallCNN(width=parameters.width, homogeneous=True, rng=rng)
-    name = f"margin-mnist-{parameters.width}-{parameters.recipe(1).fingerprint[:12]}-{count}-{seed}"
-    done: list[Trained] = []
-    before: Path | None = None
-    for i in counted(len(parameters.milestones), "networks", enabled=wanted()):
-        epochs = parameters.milestones[i]
-        path = cached_checkpoint(f"{name}-{epochs}")
-        if before is not None and not path.exists():
-            write_atomically(path, before.read_bytes())
-        recipe, shown = parameters.recipe(epochs), wanted()
-        done.append(
-            train(start, images, labels, recipe, seed=seed, checkpoint=path, progress=shown)
-        )
-        before = path
-    return done
+    recipe = parameters.recipe(1)
+    name = f"margin-mnist-{parameters.width}-{recipe.fingerprint[:12]}-{count}-{seed}"
+    return train_by_milestones(
+        start,
+        images,
+        labels,
+        recipe,
+        parameters.milestones,
+        seed=seed,
+        name=name,
+        progress=wanted(),
+    )
 
 
 def _log_loss(trained: Trained) -> float:

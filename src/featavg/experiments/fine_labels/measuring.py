@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,15 @@ class Trial:
         """Train on given labels, for outputs as those of a supply, and attack."""
         return self._judge(self._train(labels), supply, attack)
 
+    def measure_milestones(
+        self, supply: Supply, attack: Attack, milestones: Sequence[int]
+    ) -> Measurements:
+        """Train on a supply of labels, and attack after each of these numbers of epochs."""
+        labels, _ = self._labels(supply)
+        trained = self._train_by_milestones(labels, milestones)
+        judged = [self._judge(one, supply, attack) for one in trained]
+        return {name: np.stack([one[name] for one in judged]) for name in judged[0]}
+
     def _labels(self, supply: Supply) -> tuple[SuppliedLabels, dict[str, float]]:
         """Return the labels of a supply, and what there is to say of them."""
         from featavg.vision.supplied_labels import SuppliedLabels
@@ -87,26 +97,31 @@ class Trial:
         return self.data.train_images[part], self.data.train_labels[part]
 
     def _train(self, labels: SuppliedLabels) -> Trained:
-        from featavg.vision.checkpoint import cached_checkpoint
-        from featavg.vision.identity import fingerprint
-        from featavg.vision.training import train
+        return self._train_by_milestones(labels, [self.setup.recipe.epochs])[0]
 
-        images = self._images[0]
+    def _train_by_milestones(
+        self, labels: SuppliedLabels, milestones: Sequence[int]
+    ) -> list[Trained]:
+        from featavg.vision.identity import fingerprint
+        from featavg.vision.milestones import train_by_milestones
+
+        images, recipe = self._images[0], self.setup.recipe
         rng = np.random.default_rng([self.seed, _START, labels.classes])
         network = self.setup.build(images.shape[1:], labels.classes, rng)
         identity = {
-            "setup": asdict(self.setup),
+            "setup": asdict(self.setup) | {"recipe": recipe.fingerprint},
             "data": self.data.sha256,
             "labels": fingerprint(labels.targets),
         }
         name = f"fine-labels-{self.data.name}-{json_hash(identity)[:16]}-{self.seed}"
-        return train(
+        return train_by_milestones(
             network,
             images,
             labels,
-            self.setup.recipe,
+            recipe,
+            milestones,
             seed=self.seed,
-            checkpoint=cached_checkpoint(name),
+            name=name,
             progress=wanted(),
         )
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from featavg import checks
 from featavg.arrays import FloatArray
 from featavg.drawing.views import DotPanel, Dots, DotSeries, Mark, View
 from featavg.errors import optional_imports
+from featavg.experiments.fine_labels.choices import chosen_names
 from featavg.experiments.fine_labels.measuring import Attack, Trial
 from featavg.experiments.fine_labels.setups import VARIATIONS
 from featavg.experiments.fine_labels.supplies import ALL_FINE, ONE_SCORE
@@ -58,7 +58,7 @@ class Parameters(CheckedParameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, options in (("splits", SPLITS), ("variations", VARIATIONS)):
-            object.__setattr__(self, name, ", ".join(_chosen(name, getattr(self, name), options)))
+            object.__setattr__(self, name, chosen_names(name, getattr(self, name), options))
 
     @property
     def chosen_splits(self) -> list[str]:
@@ -74,12 +74,6 @@ class Parameters(CheckedParameters):
     def attack(self) -> Attack:
         """The attack."""
         return Attack(self.attack_images, _RADII, self.minimal_steps, self.pgd_steps, self.restarts)
-
-
-def _chosen(name: str, text: str, options: dict[str, Any]) -> list[str]:
-    """Return the names in a text, in the order of the options."""
-    named = {checks.choice(name, part.strip(), options) for part in text.split(",")}
-    return [option for option in options if option in named]
 
 
 def _key(row: str, split: str) -> str:

@@ -78,6 +78,15 @@ _OF_SGD = {name: getattr(SGD.recipe, name) for name in _OF_ADAM}
 
 FROM_ADAM, FROM_SGD = "Adam's recipe, one thing changed", "SGD's recipe, one thing changed"
 
+_CONSTANT_SGD = {"optimizer": "sgd", "weight_decay": SGD.recipe.weight_decay}
+
+OPTIMIZERS: dict[str, tuple[str, Setup]] = {
+    "adam": ("Adam, rate 0.001", ADAM),
+    "sgd": ("SGD, rate 0.1", ADAM.trained(learning_rate=0.1, **_CONSTANT_SGD)),
+    "sgd-small": ("SGD, rate 0.01", ADAM.trained(learning_rate=0.01, **_CONSTANT_SGD)),
+}
+"""Name and setup of each optimiser of `fine-labels-loss`, at constant rates, by a short name."""
+
 VARIATIONS: dict[str, tuple[str, str, Setup]] = {
     "adam": (FROM_ADAM, "as it is", ADAM),
     "adam_optimizer": (FROM_ADAM, "SGD, one cycle, weight decay", ADAM.trained(**_OF_SGD)),
