@@ -165,19 +165,23 @@ def test_any_other_file_of_a_sweep(name, swept, tmp_path, capsys):
 def test_a_checkpoint(tmp_path):
     from dataclasses import replace
 
-    from featavg.vision.checkpoint import Checkpoint
+    import torch
+
+    from featavg.vision.checkpoint import Checkpoint, Identity
     from support.train_until_killed import RECIPE, data, network, train
 
     path = tmp_path / "net.pt"
     train(network(), *data(), replace(RECIPE, epochs=1), seed=3, checkpoint=path, accelerator="cpu")
     content = path.read_bytes()
+    held = torch.load(path, weights_only=True)["identity"]
+    identity = Identity({"seed": "3"}, held["behaviour"], 0.0)
     for bit in flips(path):
         path.write_bytes(content)
         flip(path, bit)
         with pytest.raises(InputError, match=r"net.pt cannot be read \("):
-            Checkpoint.load(path, {})
+            Checkpoint.load(path, identity)
     path.write_bytes(content)
-    assert Checkpoint.load(path, {}).epoch == 1
+    assert Checkpoint.load(path, identity).epoch == 1
 
 
 @pytest.mark.vision

@@ -72,6 +72,10 @@ def test_intervals_cover_the_truth(trainings, scatter):
     found = [mean_interval(drawn(trainings, scatter, generator)) for _ in range(600)]
     covered = np.mean([interval.low <= truth <= interval.high for interval in found])
     assert covered > 0.93
+    # no wider than the standard deviation of the mean and Student's t of the trainings ask for
+    spread = np.std([interval.value for interval in found])
+    widths = [interval.high - interval.low for interval in found]
+    assert np.median(widths) < 2 * student.ppf(0.975, trainings - 1) * spread
 
 
 def test_ratio_by_fieller():

@@ -209,6 +209,13 @@ def test_images_of_another_kind_are_refused(bad):
         embed(bad, stand_in())
 
 
+def test_numbers_of_any_kind_and_grey_images(images):
+    mean, std = np.array([0.5], np.float32), torch.tensor([0.5, 0.25, 0.5])
+    backbone = stand_in(mean=mean, std=std, size=np.int64(32))
+    assert (backbone.mean, backbone.std, backbone.size) == ((0.5,), (0.5, 0.25, 0.5), 32)
+    assert embed(images[:2], backbone).shape == embed(images[:2, :1], backbone).shape == (2, 48)
+
+
 def test_a_side_that_shrinks_is_antialiased(rng):
     images = rng.integers(256, size=(1, 3, 48, 16), dtype=np.uint8)
     got = preprocess(images, stand_in(size=24))
@@ -226,14 +233,22 @@ def test_a_network_in_double_precision_gets_what_it_takes(images):
         def features(self, x):
             return self.layer(x.mean(dim=(2, 3)))
 
-    assert embed(images[:4], Backbone("double", Double())).dtype == np.float32
+    double = Double()
+    found = embed(images[:4], Backbone("double", double))
+    wanted = double.layer(torch.from_numpy(images[:4]).double().mean(dim=(2, 3)) / 255)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5)
+    double.register_parameter("zero", nn.Parameter(torch.zeros(2, 2).int(), requires_grad=False))
+    double._parameters = dict(reversed(double._parameters.items()))  # a table of integers first
+    np.testing.assert_array_equal(embed(images[:4], Backbone("double", double)), found)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"mean": 0.5}, "mean must be a vector"),
-        ({"mean": (0.5, 0.5)}, "mean must have one number, or one for each of the 3 channels"),
+        ({"mean": (0.5, 0.5)}, "images must have 2 channels, or one, for stand-in; got 3"),
+        ({"mean": ()}, "mean must be a number or more; got"),
         ({"std": (0.5, 0.0, 1.0)}, "std must be above 0"),
         ({"size": 7.5}, "size must be a whole number of at least 1"),
     ],

@@ -16,7 +16,7 @@ from featavg.arrays import FloatArray, IntArray
 from featavg.errors import InputError
 from featavg.estimators import DecoupledClassifier
 from featavg.estimators._base import CertifiedClassifier
-from featavg.estimators.subclasses import SubclassSearch, cluster
+from featavg.estimators.subclasses import SubclassSearch, cluster, count_distinct
 
 _COORDINATES = 20
 
@@ -134,8 +134,14 @@ def _in_turns(
         own[_typical(x[own], radii[own], share, rng)]
         for own, share in zip(members, shares.tolist(), strict=True)
     ]
-    turns = range(shares.max())
-    return np.array([queue[turn] for turn in turns for queue in queues if turn < len(queue)])
+    firsts = [queue[:d] for queue, d in zip(queues, distinct, strict=True)]
+    repeats = [queue[d:] for queue, d in zip(queues, distinct, strict=True)]
+    return np.array([*_taking_turns(firsts), *_taking_turns(repeats)])
+
+
+def _taking_turns(queues: list[IntArray]) -> list[int]:
+    turns = range(max(len(queue) for queue in queues))
+    return [int(queue[turn]) for turn in turns for queue in queues if turn < len(queue)]
 
 
 def _merged(x: FloatArray, groups: IntArray, classes: IntArray, number: int) -> IntArray:
@@ -186,7 +192,7 @@ def _typical(x: FloatArray, radii: FloatArray, number: int, rng: np.random.Gener
         return np.zeros(0, dtype=np.int64)
     inside = _leading_coordinates(x)
     # equal points may differ by rounding there, and different points may coincide
-    distinct = min(_distinct(x), _distinct(inside))
+    distinct = min(_distinct(x), count_distinct(inside))
     centers, labels, _ = cluster(inside, min(number, distinct), largest=number, rng=rng)
     distances = np.linalg.norm(inside - centers[labels], axis=1)
     parts = [np.flatnonzero(labels == k) for k in np.unique(labels)]

@@ -59,7 +59,7 @@ class Embedder(Generic[Items]):
         return np.concatenate(parts)
 
     def _embedded(self, chunk: Any, store: ArrayStore, advance: Advance) -> FloatArray:
-        """Return the embeddings of a chunk; only what the files do is told as their errors."""
+        """Return the embeddings of a chunk; only errors of its file are explained as such."""
         if store.path is None:
             return self._checked(self.compute(chunk, advance), chunk)
         key, expected = self.key(chunk), {"embeddings": Expected("f", (len(chunk), None))}

@@ -102,7 +102,7 @@ def cluster(
     >>> len(means), np.bincount(labels)
     (3, array([50, 50, 50]))
     """
-    distinct = _distinct(inside)
+    distinct = count_distinct(inside)
     strength: FloatArray = np.zeros(0)
     if number is None:
         largest = min(largest, distinct)
@@ -164,7 +164,7 @@ def _nearest(centers: FloatArray, points: FloatArray) -> IntArray:
     return distances.argmin(axis=1).astype(np.int64)
 
 
-def _distinct(points: FloatArray) -> int:
+def count_distinct(points: FloatArray) -> int:
     """Return how many of the points are distinct, up to rounding."""
     return len(np.unique(points.round(12), axis=0)) if points.shape[1] else 1
 
@@ -174,7 +174,7 @@ def _k_means(
 ) -> Any:
     """Return k-means of k clusters, or of one for each distinct point if there are fewer."""
     seed = int(rng.integers(2**31))
-    means = KMeans(min(k, _distinct(x)), n_init=starts, random_state=seed)
+    means = KMeans(min(k, count_distinct(x)), n_init=starts, random_state=seed)
     return means.fit(x, sample_weight=weights)
 
 
@@ -265,7 +265,7 @@ class SubclassSearch:
     @property
     def most(self) -> int:
         """The largest number of subclasses that can be found in each class: its distinct points."""
-        return min(_distinct(inside[is_train]) for _, is_train, inside in self._parts)
+        return min(count_distinct(inside[is_train]) for _, is_train, inside in self._parts)
 
     def find(self, number: Any = "auto", *, largest: int = 10) -> Subclasses:
         """Find subclasses.

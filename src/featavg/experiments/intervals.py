@@ -26,7 +26,7 @@ class Interval:
         return self.low > 0 or self.high < 0
 
     def within(self, low: float, high: float) -> Interval:
-        """Return the part of the interval that is possible, for a share from 0 to 1 say."""
+        """Return the part of the interval that is possible, for example [0, 1] for a share."""
         return replace(self, low=max(self.low, low), high=min(self.high, high))
 
     def percent(self, form: str = ".1f") -> str:
@@ -88,7 +88,10 @@ def ratio_interval(above: FloatArray, below: FloatArray) -> Interval:
 
 
 def _squared_half_widths(values: FloatArray) -> FloatArray:
-    """Return what the half width squared is the largest of, each a quadratic form of the values."""
+    """Return candidates for the squared half width, which is the largest of them.
+
+    Each is a quadratic form of the values.
+    """
     trainings, images = values.shape
     if values.size == 1:
         return np.array([np.inf])

@@ -8,19 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from featavg.array_store import ArrayStore
 from featavg.errors import InputError
 from featavg.files import clear_leftovers, write_atomically
-from featavg.vision.evaluation import logits_of, to_model
-from featavg.vision.identity import behaviour, fingerprint, model_fingerprint
+from featavg.vision.evaluation import evaluating, logits_of, to_model
+from featavg.vision.identity import behaviour, fingerprint, model_fingerprint, probes, rounded
 from featavg.vision.target import Target
 
-_PROBES = 4
-_PROBE_NOISE = 0.1
+_PROBES = 4  # images by which networks are told apart
 
 
 def attack_store(
@@ -31,12 +28,15 @@ def attack_store(
     What that is, is written beside them as ``about.json``. `version` names the attack and the
     format of its results.
     """
+    with evaluating(target.model):
+        images = to_model(target.model, target.x[:_PROBES])
+        seen = behaviour(partial(logits_of, target.model), probes(images))
     about = {
         "format": version,
         "torch": str(torch.__version__),
         "device": target.batch(0, 1).x.device.type,
         "model": model_fingerprint(target.model),
-        "behaviour": behaviour(partial(logits_of, target.model), _probes(target)),
+        "behaviour": rounded(seen, images.dtype),
         "data": fingerprint(target.x, target.labels),
         "settings": settings,
     }
@@ -50,10 +50,3 @@ def attack_store(
             f"folder must be one that can be written to; got {folder} ({error.strerror})."
         ) from None
     return ArrayStore(path)
-
-
-def _probes(target: Target) -> Tensor:
-    """Return a few of the images, without and with noise."""
-    images = to_model(target.model, target.x[:_PROBES])
-    noise = torch.from_numpy(np.random.default_rng(0).standard_normal(tuple(images.shape)))
-    return torch.cat([images, (images + _PROBE_NOISE * noise.to(images)).clamp(0, 1)])

@@ -56,11 +56,13 @@ class Backbone:
                 f"got {type(self.module).__name__}."
             )
         if self.size is not None:
-            checks.count("size", self.size)
+            object.__setattr__(self, "size", checks.count("size", self.size))
         for name in ("mean", "std"):
-            checks.vector(name, getattr(self, name))
-        if min(self.std, default=1.0) <= 0:
-            raise InputError(f"std must be above 0; got {self.std}.")
+            values = tuple(checks.vector(name, getattr(self, name)).astype(float).tolist())
+            if not values or (name == "std" and min(values) <= 0):
+                rule = "above 0" if values else "a number or more"
+                raise InputError(f"{name} must be {rule}; got {values}.")
+            object.__setattr__(self, name, values)
         self.module.eval().requires_grad_(False)
 
     def __repr__(self) -> str:
@@ -202,7 +204,7 @@ def _resnet(checkpoint: str | Path | None) -> Backbone:
         with torch.device("meta"):  # without memory, to compare shapes
             wanted = ResNet18(width=width, channels=channels, classes=classes, rng=rng)
         if _shapes(wanted.state_dict()) != _shapes(state):
-            raise InputError("its shapes are others")
+            raise ValueError
         net = ResNet18(width=width, channels=channels, classes=classes, rng=rng)
         net.load_state_dict(state)
     except Exception:  # a file from elsewhere can hold anything under these names

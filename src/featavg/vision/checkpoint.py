@@ -34,13 +34,42 @@ def cached_checkpoint(name: str) -> Path:
 
 
 @dataclass(frozen=True)
+class Identity:
+    """What a training depends on.
+
+    Attributes
+    ----------
+    hashes : dict
+        Those of the recipe, the seed, the data and the network before training.
+    behaviour : list of float
+        What that network makes of some images, see `featavg.vision.identity.behaviour`.
+    tolerance : float
+        By how much these numbers may differ for one network.
+    """
+
+    hashes: dict[str, str]
+    behaviour: list[float]
+    tolerance: float
+
+    def differs_in(self, saved: dict[str, Any]) -> str | None:
+        """Return the name of the first thing that is another in a checkpoint, or None."""
+        for name, value in self.hashes.items():
+            if saved.get(name) != value:
+                return name
+        seen = saved.get("behaviour")
+        if not isinstance(seen, list) or len(seen) != len(self.behaviour):
+            return "network"
+        pairs = zip(seen, self.behaviour, strict=True)
+        same = all(isinstance(a, float) and abs(a - b) <= self.tolerance for a, b in pairs)
+        return None if same else "network"
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """The state after `epoch` epochs.
 
-    It is saved with an identity: hashes of the recipe, the seed, the data and the network before
-    training, and what that network makes of some images. There is no other state: the order of the
-    images and the augmentation depend on seed and epoch only, and the learning rate on these and
-    the losses.
+    It is saved with its `Identity`. There is no other state: the order of the images and the
+    augmentation depend on seed and epoch only, and the learning rate on these and the losses.
     """
 
     epoch: int
@@ -52,26 +81,26 @@ class Checkpoint:
     seconds: float
     versions: dict[str, str] = field(default_factory=lambda: {"torch": str(torch.__version__)})
 
-    def save(self, path: Path, identity: dict[str, str]) -> None:
+    def save(self, path: Path, identity: Identity) -> None:
         """Write the checkpoint, replacing the previous one."""
         content = {item.name: getattr(self, item.name) for item in fields(self)}
         buffer = io.BytesIO()
-        torch.save({"format": _FORMAT, "identity": identity, **content}, buffer)
+        held = identity.hashes | {"behaviour": identity.behaviour}
+        torch.save({"format": _FORMAT, "identity": held, **content}, buffer)
         seal(buffer)
         write_atomically(path, buffer.getbuffer())
 
     @classmethod
-    def load(cls, path: Path, identity: dict[str, str]) -> Checkpoint | None:
+    def load(cls, path: Path, identity: Identity) -> Checkpoint | None:
         """Return the checkpoint at `path`, on the CPU, or None if there is no such file."""
         if not path.exists():
             return None
         content = _read(path)
-        for name, value in identity.items():
-            if content["identity"].get(name) != value:
-                raise InputError(
-                    f"checkpoint must belong to this training, and {path} was made with another "
-                    f"{name}; delete it or name another file."
-                )
+        if other := identity.differs_in(content["identity"]):
+            raise InputError(
+                f"checkpoint must belong to this training, and {path} was made with another "
+                f"{other}; delete it or name another file."
+            )
         return cls(**{item.name: content[item.name] for item in fields(cls)})
 
 
@@ -108,8 +137,10 @@ def _check(content: Any) -> None:
     wanted = {"format", "identity", *(item.name for item in fields(Checkpoint))}
     if not isinstance(content, dict) or not wanted <= content.keys():
         raise DamagedError("it is something else")
-    if content["format"] != _FORMAT or not isinstance(content["identity"], dict):
-        raise DamagedError("it has another format")
+    if content["format"] != _FORMAT:
+        raise DamagedError("it has another format, perhaps that of another version of featavg")
+    if not isinstance(content["identity"], dict):
+        raise DamagedError("its identity is something else")
     epoch = checks.count("epoch", content["epoch"], minimum=0)
     for name in ("log_losses", "accuracies"):
         values = content[name]

@@ -18,8 +18,8 @@ from featavg.datasets.embedding_cache import Advance, Embedder
 from featavg.errors import InputError
 from featavg.files import json_hash
 from featavg.vision.backbones import Backbone
-from featavg.vision.evaluation import checked_images, evaluating
-from featavg.vision.identity import summary
+from featavg.vision.evaluation import checked_images, evaluating, number_format
+from featavg.vision.identity import rounded, summary
 
 _FORMAT = "featavg embeddings 4"
 _PROBES = 3
@@ -34,12 +34,11 @@ def preprocess(images: Bytes, backbone: Backbone) -> Tensor:
     channel is shifted and scaled. Where a side shrinks, PyTorch's antialiasing is used.
     """
     channels = images.shape[1]
-    for name in ("mean", "std"):
-        values = getattr(backbone, name)
-        if len(values) not in (1, channels):
+    for values in (backbone.mean, backbone.std):
+        if 1 not in (len(values), channels) and len(values) != channels:
             raise InputError(
-                f"{name} must have one number, or one for each of the {channels} channels; "
-                f"got {len(values)}."
+                f"images must have {len(values)} channels, or one, for {backbone.name}; "
+                f"got {channels}."
             )
     pixels = torch.from_numpy(np.array(images)).float() / 255
     if backbone.size is not None and pixels.shape[2:] != (backbone.size, backbone.size):
@@ -64,11 +63,10 @@ def embed(
 
     Paper: Section 6.1, the embeddings of CIFAR-10.
 
-    They are cached in ``embeddings`` beside the data sets, a thousand images to a file, named by
-    the SHA-256 of pixels, weights, preprocessing and what the network makes of the first three
-    images of the file, by which networks are told apart that do different things with equal
-    weights. Files are written atomically, have checksums and cannot run code; a damaged file is
-    computed again.
+    They are cached in ``embeddings`` beside the data sets, a thousand images to a file. Its name is
+    a SHA-256 of the pixels, the weights, the preprocessing and the network's outputs on the first
+    three images, which tell networks apart that do different things with equal weights. Files are
+    written atomically, have checksums and cannot run code; a damaged file is computed again.
 
     Parameters
     ----------
@@ -98,7 +96,7 @@ def _key(images: Bytes, about: dict[str, Any], backbone: Backbone) -> str:
     """Return a hash of everything that embeddings depend on."""
     pixels = hashlib.sha256(np.ascontiguousarray(images).data).hexdigest()
     probed = _compute(images[:_PROBES], lambda _: None, backbone=backbone, batch_size=_PROBES)
-    seen = summary(torch.from_numpy(probed))
+    seen = rounded(summary(torch.from_numpy(probed)), number_format(backbone.module).dtype)
     return json_hash({**about, "behaviour": seen, "shape": list(images.shape), "images": pixels})
 
 
@@ -117,7 +115,7 @@ def _about(backbone: Backbone) -> dict[str, Any]:
 
 def _compute(images: Bytes, advance: Advance, *, backbone: Backbone, batch_size: int) -> FloatArray:
     features: Any = backbone.module.features
-    like = next(backbone.module.parameters(), torch.zeros(1))
+    like = number_format(backbone.module)
     batches = []
     with evaluating(backbone.module), torch.inference_mode():
         for start in range(0, len(images), batch_size):

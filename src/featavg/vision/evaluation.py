@@ -118,9 +118,19 @@ def refuse_single_outputs(logits: Tensor) -> None:
 
 def to_model(model: nn.Module, pixels: Tensor) -> Tensor:
     """Return images in [0, 1] on the device and in the dtype of a network."""
-    parameter = next(model.parameters(), torch.zeros(1))
-    moved = pixels.to(parameter.device)
-    return moved.to(parameter.dtype) / (255 if pixels.dtype == torch.uint8 else 1)
+    like = number_format(model)
+    moved = pixels.to(like.device)
+    return moved.to(like.dtype) / (255 if pixels.dtype == torch.uint8 else 1)
+
+
+def number_format(model: nn.Module) -> Tensor:
+    """Return a tensor with the device and the floating-point type of a network.
+
+    They are those of its first matrix or kernel, since scalars may have another type.
+    """
+    floating = [value for value in model.parameters() if value.is_floating_point()]
+    matrices = [value for value in floating if value.ndim > 1]
+    return next(iter([*matrices, *floating]), torch.zeros(1)).detach()
 
 
 def checked_images(images: ArrayLike | Tensor) -> Tensor:

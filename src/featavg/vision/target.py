@@ -119,7 +119,7 @@ class Target:
         """
         with torch.enable_grad():
             inputs = images.detach().clone().requires_grad_()
-            logits = evaluation.logits_of(self.model, inputs)
+            logits = evaluation.logits_of(self.model, inputs.clone())  # it may change them
             gradient = evaluation.input_gradient(self._objective(objective, logits).sum(), inputs)
         flat = gradient.flatten(1)
         # divided by the largest entry first: the squares of tiny gradients would underflow

@@ -24,10 +24,10 @@ from featavg.vision import checkpoint as checkpoints
 from featavg.vision import training_checks
 from featavg.vision.adversarial import perturbed
 from featavg.vision.augmentation import Draw, ImagePool
-from featavg.vision.checkpoint import Checkpoint
+from featavg.vision.checkpoint import Checkpoint, Identity
 from featavg.vision.devices import launched_fabric, limited_threads
 from featavg.vision.evaluation import checked_images, evaluating, logits_of, to_model
-from featavg.vision.identity import behaviour, fingerprint, model_fingerprint
+from featavg.vision.identity import behaviour, fingerprint, model_fingerprint, tolerance
 from featavg.vision.models import ImageClassifier, in_layout, memory_format, widest_float
 from featavg.vision.objectives import hits, log_losses, scaled_losses
 from featavg.vision.recipes import Recipe
@@ -150,7 +150,7 @@ def train(
         training_checks.shapes(net, pixels, recipe)
         training_checks.classes(targets, net.classes)
         net.standardise(pixels)
-    saved, identity = None, dict[str, str]()
+    saved = identity = None
     if path is not None:
         identity = _identity(model, net, pixels, targets, recipe, seed)
         saved = Checkpoint.load(path, identity)
@@ -170,7 +170,7 @@ def train(
         with ProgressReporter("training", remaining, enabled=shown) as reporter:
             while not recipe.ends(run.log_losses):
                 run.one_epoch(reporter)
-                if path is not None and fabric.is_global_zero:
+                if path is not None and identity is not None and fabric.is_global_zero:
                     run.state().save(path, identity)
         fabric.barrier()
     return Trained(
@@ -185,16 +185,19 @@ def train(
 
 def _identity(
     model: nn.Module, net: nn.Module, images: Tensor, targets: Tensor, recipe: Recipe, seed: int
-) -> dict[str, str]:
+) -> Identity:
     """Return what a training depends on; `net` is the network at its start."""
-    with evaluating(net):
-        seen = behaviour(partial(logits_of, net), to_model(net, images[:_PROBES]))
-    return {
+    probed = copy.deepcopy(net)  # which may learn something from its first images
+    some = to_model(probed, images[:_PROBES])
+    with evaluating(probed):
+        seen = behaviour(partial(logits_of, probed), some)
+    hashes = {
         "recipe": recipe.fingerprint,
         "seed": str(seed),
         "data": fingerprint(images, targets),
-        "network": f"{model_fingerprint(model)} {seen}",
+        "network": model_fingerprint(model),
     }
+    return Identity(hashes, seen, tolerance(some.dtype))
 
 
 def _resume(run: _Run, saved: Checkpoint, path: Path) -> None:

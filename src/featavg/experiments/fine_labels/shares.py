@@ -227,7 +227,7 @@ def conclude(parameters: Parameters, results: Results) -> str:
         part = ratio_interval(gain, all_gain).percent(".0f")
         share = f"Those for {percentage} have {part} % of what all of them gain."
     else:
-        share = "So there is no gain of which a part could be told."
+        share = "All of them have no clear gain, so no share of it is given."
     drawn = some - survived[DRAWN]
     return (
         f"Robust accuracy at radius {radius:g} in %, with 95 % intervals over trainings and "
