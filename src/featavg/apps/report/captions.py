@@ -132,8 +132,8 @@ CAPTIONS: Mapping[str, str] = {
         "A row whose gain is that of the other recipe has the change that makes the difference."
     ),
     "fine-labels-loss": (
-        "Compare the two curves at one loss: fine labels help where theirs is above. At equal "
-        "numbers of epochs they differ also because one network has learned its side further."
+        "Fine labels help where their curve is above the other at the same loss; at equal numbers "
+        "of epochs one of the networks may only have learned its side further."
     ),
 }
 """What to see, by the id of the experiment."""
