@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from featavg.experiments.intervals import mean_interval, ratio_interval
+from featavg.experiments.intervals import Interval, mean_interval, ratio_interval
 
 
 def rng(seed=0):
@@ -38,6 +38,13 @@ def test_shares_stay_possible():
     wide = mean_interval(np.array([[1.0, 1, 1, 0], [1, 0, 1, 1]]))
     assert wide.high > 1
     assert wide.within(0, 1).percent(".0f") == f"75 [{100 * wide.low:.0f}, 100]"
+
+
+def test_percentages():
+    interval = Interval(0.5, -0.0001, 1.234)
+    assert interval.percent() == "50.0 [0.0, 123.4]"
+    assert interval.percent("+.0f") == "+50 [+0, +123]"
+    assert Interval(1.0, -np.inf, np.inf).percent(".0f") == "100 [-inf, inf]"
 
 
 def test_one_value_says_nothing_of_its_error():

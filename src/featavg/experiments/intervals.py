@@ -31,7 +31,8 @@ class Interval:
 
     def percent(self, form: str = ".1f") -> str:
         """Return the interval in percent, for a sentence."""
-        value, low, high = (format(100 * x, form) for x in (self.value, self.low, self.high))
+        plain = form.replace(".", "z.")  # no -0
+        value, low, high = (format(100 * x, plain) for x in (self.value, self.low, self.high))
         return f"{value} [{low}, {high}]"
 
 
