@@ -183,7 +183,8 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         type=whole_number,
         default=cpu_count(),
         metavar="N",
-        help="how many seeds to measure at once (default: as many as there are cores)",
+        help="how many seeds to measure at once (default: as many as there are cores); experiments "
+        "on images always measure one at a time, with several threads",
     )
     out = "where to write (default: runs)"
     parser.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help=out)
