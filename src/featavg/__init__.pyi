@@ -14,6 +14,7 @@ from featavg.errors import (
     CertificationWarning as CertificationWarning,
     DamagedFileWarning as DamagedFileWarning,
     FeatureScaleWarning as FeatureScaleWarning,
+    GradientMaskingWarning as GradientMaskingWarning,
     InputError as InputError,
 )
 from featavg.estimators import (

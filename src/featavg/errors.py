@@ -58,6 +58,17 @@ class FeatureScaleWarning(UserWarning):
     """
 
 
+class GradientMaskingWarning(UserWarning):
+    """The gradient of a network is 0 at images that no attack broke: they may only look robust.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from featavg import GradientMaskingWarning
+    >>> warnings.filterwarnings("error", category=GradientMaskingWarning)  # stop instead
+    """
+
+
 class DamagedFileWarning(UserWarning):
     """A saved file is damaged; what it held is computed again.
 

@@ -24,6 +24,7 @@ from featavg.arrays import BoolArray, FloatArray
 from featavg.errors import InputError
 from featavg.progress import counted
 from featavg.vision.evaluation import evaluating
+from featavg.vision.masking import warn_of_masked_gradients
 from featavg.vision.objectives import OBJECTIVES, TARGETED, wrong
 from featavg.vision.projection import project_to_ball
 from featavg.vision.target import Best, Positive, Target
@@ -150,6 +151,7 @@ def pgd_l2(
             parts.append(pgd_batch(part, objective, grid, steps, restarts, full, (seed, index)))
     names = ("norms", "adversarial", *(("last", "last_own") if full else ()))
     whole: Any = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    warn_of_masked_gradients(target, whole["norms"], batch)
     return replace(parts[0], **whole)
 
 

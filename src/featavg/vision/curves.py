@@ -23,6 +23,7 @@ from featavg.robustness.curve import RobustCurve
 from featavg.vision.attack_store import attack_store
 from featavg.vision.attacks import checked_radii, pgd_batch
 from featavg.vision.evaluation import evaluating
+from featavg.vision.masking import warn_of_masked_gradients
 from featavg.vision.minimal import minimal_norms
 from featavg.vision.objectives import OBJECTIVES, TARGETED
 from featavg.vision.target import Positive, Target
@@ -175,7 +176,9 @@ def robust_curves(
             run = _BatchRun(target, settings, store, index)
             parts.append(run.result(shown.advance))
             shown.show((index + 1) * stages, "attack")
-    return _joined(parts, settings)
+    found = _joined(parts, settings)
+    warn_of_masked_gradients(target, found.norms["worst"], settings.batch)
+    return found
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from featavg.progress import counted
 from featavg.vision.attack_store import attack_store
 from featavg.vision.attacks import checked_radii, improve_by_pgd
 from featavg.vision.evaluation import evaluating
+from featavg.vision.masking import warn_of_masked_gradients
 from featavg.vision.minimal import descend_norm, follow_boundary, shrink
 from featavg.vision.objectives import TARGETED
 from featavg.vision.target import Best, Positive, Target
@@ -116,7 +117,9 @@ def worst_norms(
             expected = {"norms": Expected("f", (len(part),))}
             compute = partial(_attack, part, settings, index)
             parts.append(store.get(f"batch-{index:05d}", expected, compute)["norms"])
-    return np.concatenate(parts)
+    norms: FloatArray = np.concatenate(parts)
+    warn_of_masked_gradients(target, norms, batch)
+    return norms
 
 
 def _attack(batch: Target, settings: _Settings, index: int) -> Arrays:
