@@ -174,11 +174,12 @@ def test_fine_labels_recipes_from_files_to_conclusion(run):
 
 def test_fine_labels_at_equal_loss_from_files_to_conclusion(run):
     tiny = "--attack-images 3 --pgd-steps 2 --restarts 1 --minimal-steps 3 --seeds 1"
-    options = f"{tiny} --optimizers sgd-small --splits parity"
+    options = f"{tiny} --optimizers sgd-small --splits parity --supplies fine100,kmeans"
     _, summary, rows = run("fine-labels-loss", f"{options} --epochs 4")
     of = [(row["labels"], int(row["epochs"])) for row in rows]
-    assert of == [(name, epochs) for name in ("coarse", "fine") for epochs in (1, 2, 4)]
-    assert "SGD, rate 0.01, parity: " in summary["conclusion"]
+    named = ("the side, one score", "all fine labels", "k-means, early network")
+    assert of == [(name, epochs) for name in named for epochs in (1, 2, 4)]
+    assert "SGD, rate 0.01, parity, k-means, early network: " in summary["conclusion"]
     # what was trained for less time is the beginning of the longer training
     _, _, shorter = run("fine-labels-loss", f"{options} --epochs 2", "shorter")
     assert shorter == [row for row in rows if int(row["epochs"]) < 4]

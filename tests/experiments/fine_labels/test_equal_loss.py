@@ -21,29 +21,30 @@ def falling(losses, offset=0.0):
     return np.stack([share, np.ones(len(losses))], axis=1)
 
 
+def gains(base, other, offset=0.0):
+    """Return the gains over another network, if only the loss and an offset count."""
+    base, other = np.array(base), np.array(other)
+    return gains_at_equal_loss((base, falling(base)), (other, falling(other, offset)))
+
+
 def test_what_depends_on_the_loss_alone_is_no_gain():
-    losses = {"coarse": np.array([0.3, 0.1, 0.03]), "fine": np.array([0.1, 0.03, 0.01])}
-    same = {name: falling(values) for name, values in losses.items()}
-    assert same["fine"][-1, 0] < same["coarse"][-1, 0] - 0.05  # a loss at equal numbers of epochs
-    assert gains_at_equal_loss(losses, same) == pytest.approx([0, 0], abs=1e-12)
-    better = same | {"fine": falling(losses["fine"], 0.1)}
-    assert gains_at_equal_loss(losses, better) == pytest.approx([0.1, 0])
+    base, other = [0.3, 0.1, 0.03], [0.1, 0.03, 0.01]
+    at_the_end = [falling(np.array(losses))[-1, 0] for losses in (base, other)]
+    assert at_the_end[1] < at_the_end[0] - 0.05  # a loss at equal numbers of epochs
+    assert gains(base, other) == pytest.approx([0, 0], abs=1e-12)
+    assert gains(base, other, 0.1) == pytest.approx([0.1, 0])
 
 
 def test_losses_that_rise_in_between_are_sorted():
-    losses = {"coarse": np.array([0.3, 0.01]), "fine": np.array([0.3, 0.03, 0.1, 0.01])}
-    survived = {name: falling(values) for name, values in losses.items()}
-    assert gains_at_equal_loss(losses, survived) == pytest.approx([0, 0], abs=1e-12)
+    assert gains([0.3, 0.01], [0.3, 0.03, 0.1, 0.01]) == pytest.approx([0, 0], abs=1e-12)
 
 
 def test_without_a_loss_in_common_nothing_is_compared():
-    losses = {"coarse": np.array([0.3, 0.2]), "fine": np.array([0.1, 0.03])}
-    survived = {name: falling(values) for name, values in losses.items()}
-    assert np.isnan(gains_at_equal_loss(losses, survived)).all()
+    assert np.isnan(gains([0.3, 0.2], [0.1, 0.03])).all()
     parameters = Parameters(splits="parity", optimizers="adam")
-    norms = {f"adam_parity_{name}_norms": np.ones((2, 5, 3)) for name in losses}
-    text = conclude(parameters, norms | {"adam_parity_gains": np.full((2, 3), np.nan)})
-    assert "parity: no loss in common in some training, after 16 epochs +0.0" in text
+    norms = {f"adam_parity_{name}_norms": np.ones((2, 5, 3)) for name in ("score", "fine100")}
+    text = conclude(parameters, norms | {"adam_parity_fine100_gains": np.full((2, 3), np.nan)})
+    assert "all fine labels: no loss in common in some training, after 16 epochs +0.0" in text
 
 
 def test_parameters_and_what_was_expected():
@@ -53,7 +54,10 @@ def test_parameters_and_what_was_expected():
         Parameters(epochs=6)
     with pytest.raises(InputError, match="optimizers must be one of 'adam', 'sgd', 'sgd-small'"):
         Parameters(optimizers="adamw")
+    assert [row.key for row in Parameters(supplies="kmeans,fine1").rows] == ["fine1", "kmeans"]
+    with pytest.raises(InputError, match="supplies must be one of 'fine0', 'fine1', 'fine100'"):
+        Parameters(supplies="fine3")
     rules = {row.quantity: row.rule for row in expects(EXPERIMENT.parameters)}
-    assert rules["adam_parity_gain"] == "≥ 0.03"
-    assert rules["sgd_first_five_gain"] == "≥ -0.06"
+    assert rules["adam_parity_fine100_gain"] == "≥ 0.03"
+    assert rules["sgd_first_five_fine100_gain"] == "≥ -0.06"
     assert {row.rule for row in expects(EXPERIMENT.quick)} == {"reported"}
