@@ -23,6 +23,30 @@ def least_norm(A, b):
     return float(np.linalg.norm(v))
 
 
+def least_maximum(A, b, low, high):
+    """Minimise max |v| with A v <= b in a box, as a linear program."""
+    dim = A.shape[1]
+    identity, ones = np.eye(dim), np.ones((dim, 1))
+    answer = linprog(
+        np.r_[np.zeros(dim), 1.0],
+        np.block([[A, np.zeros((len(A), 1))], [identity, -ones], [-identity, -ones]]),
+        np.r_[b, np.zeros(2 * dim)],
+        bounds=[*zip(low, high, strict=True), (0, None)],
+    )
+    return np.inf if answer.status == 2 else answer.fun
+
+
+def least_boxed_norm(A, b, low, high):
+    """Minimise |v| with A v <= b in a box, by non-negative least squares."""
+    rows = np.vstack([A, np.eye(A.shape[1]), -np.eye(A.shape[1])])
+    limits = np.r_[b, high, -low]
+    norms = np.linalg.norm(rows, axis=1)
+    if (limits[norms == 0] < 0).any():
+        return np.inf
+    rows, limits, norms = (values[norms > 0] for values in (rows, limits, norms))
+    return least_norm(rows / norms[:, None], limits / norms)
+
+
 def has_interior(A, b):
     """Return whether some ball fits into A v <= b."""
     rows, dim = A.shape
