@@ -58,6 +58,10 @@ def test_from_a_file_of_nouns_to_the_figure(tiny, tmp_path):
     assert law[1] / law[0] == pytest.approx(np.sqrt(26 / 2), rel=0.35)
     for case in tiny.cases:
         assert (results[f"{case.name}_radius"] <= results[f"{case.name}_upper"]).all()
+    # what is proved of a gain is what no radius between the bounds can take away
+    proved = results["natural_radius"][0, 1] / results["natural_upper"][0, 0]
+    assert results["natural_proved_gain"] == pytest.approx(proved)
+    assert results["random_proved_gain"] <= results["random_gain"]
     assert "within 10 % of the law" in finished.conclusion
     assert (finished.folder / "figure.png").read_bytes().startswith(b"\x89PNG")
     again = run(WORDS, tiny, seeds=1, out=tmp_path / "again")
