@@ -1,19 +1,14 @@
-from __future__ import annotations
+"""Radii of scikit-learn models are those of a `ShallowNet` that decides as they do."""
 
-import re
-import warnings
+from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import make_blobs, make_multilabel_classification
-from sklearn.decomposition import PCA, FastICA, IncrementalPCA, TruncatedSVD
+from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.linear_model import (
     LogisticRegression,
@@ -23,68 +18,22 @@ from sklearn.linear_model import (
     RidgeClassifierCV,
     SGDClassifier,
 )
-from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
-    Normalizer,
-    PolynomialFeatures,
-    QuantileTransformer,
     RobustScaler,
     StandardScaler,
 )
 from sklearn.random_projection import SparseRandomProjection
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import LinearSVC
 
 import featavg as fa
 from featavg import InputError
 from featavg.networks.shallow import ShallowNet
 from featavg.robustness.models import as_shallow
-
-DIM = 7
-NAMES = {2: np.array(["no", "yes"]), 3: np.array(["ant", "bee", "cat"])}
-
-
-def data(classes=3, *, shift=0.0):
-    X, y = make_blobs(90, DIM, centers=classes, cluster_std=4.0, random_state=0)
-    return X * np.logspace(-1, 1, DIM) + shift, NAMES[classes][y]
-
-
-def mlp(**options):
-    return MLPClassifier(
-        **{"hidden_layer_sizes": (9,), "random_state": 0, "max_iter": 40} | options
-    )
-
-
-def fitted(model, X, y):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", FutureWarning)  # of defaults that will be others
-        return model.fit(X, y)
-
-
-def anywhere(X):
-    """Points around the data, and far beyond."""
-    rng = np.random.default_rng(1)
-    noise = rng.standard_normal((200, X.shape[1])) * X.std(axis=0) * 3
-    return X[rng.integers(len(X), size=200)] + noise
-
-
-def check_same(model, X):
-    net, x = as_shallow(model), anywhere(X)
-    assert (net.predict(x) == model.predict(x.copy())).all()
-    assert len(set(net.predict(x))) == len(net.labels)  # all classes are seen
-    outputs = net.outputs(x)
-    if hasattr(model, "decision_function"):
-        scores = model.decision_function(x.copy())
-        mine = outputs[1] - outputs[0] if scores.ndim == 1 else outputs.T
-        np.testing.assert_allclose(mine, scores, rtol=1e-10, atol=1e-10 * np.abs(scores).max())
-    else:
-        mine = softmax(outputs.T, axis=1)
-        np.testing.assert_allclose(mine, model.predict_proba(x.copy()), atol=1e-10)
-    return net
+from support.sklearn_models import DIM, check_same, data, fitted, mlp
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -273,23 +222,6 @@ def test_the_model_is_not_changed_and_points_are_not_drawn_from_the_global_state
     assert (model.predict_proba(X.copy()) == before).all()
 
 
-class Cautious(LogisticRegression):
-    """Says yes only where it is sure."""
-
-    def predict(self, X):
-        return np.where(self.decision_function(X) > 3, *self.classes_[::-1])
-
-
-class Cutting(FunctionTransformer):  # without a function, but not the identity
-    def transform(self, X):
-        return np.clip(X, -8, 8)
-
-
-class Clipping(StandardScaler):
-    def transform(self, X, copy=None):
-        return np.clip(super().transform(X, copy), -1, 1)
-
-
 class Talkative(LogisticRegression):
     """Overrides nothing that decides."""
 
@@ -300,107 +232,6 @@ class Talkative(LogisticRegression):
 def test_a_subclass_that_changes_nothing_is_accepted():
     X, y = data(2)
     check_same(Talkative().fit(X / 10, y), X / 10)
-
-
-def refusal(model):
-    with pytest.raises(InputError) as error:
-        as_shallow(model)
-    sentence = str(error.value)
-    assert sentence.endswith(".")
-    assert "\n" not in sentence
-    return sentence
-
-
-def test_what_decides_otherwise_is_refused():
-    X, y = data(2)
-    assert "Cautious has its own predict" in refusal(Cautious().fit(X, y))
-    model = LogisticRegression().fit(X, y)
-    model.predict = lambda X: np.full(len(X), "no")
-    assert "LogisticRegression has its own predict" in refusal(model)
-    for step in (Clipping(), Cutting()):
-        pipeline = fitted(make_pipeline(step, LogisticRegression()), X, y)
-        assert f"{type(step).__name__} has its own transform" in refusal(pipeline)
-
-
-def test_attributes_that_do_not_say_what_is_computed_are_refused(monkeypatch):
-    """What a future version of scikit-learn may compute is compared, not only looked up."""
-    X, y = data(3)
-    model = fitted(make_pipeline(StandardScaler(), mlp()), X, y)
-    original = StandardScaler.transform
-    monkeypatch.setattr(StandardScaler, "transform", lambda self, X: original(self, X) ** 3)
-    assert "'standardscaler' must transform as its attributes say" in refusal(model)
-    monkeypatch.undo()
-    assert as_shallow(model)
-    forward = MLPClassifier._forward_pass_fast
-    monkeypatch.setattr(
-        MLPClassifier, "_forward_pass_fast", lambda *a, **k: forward(*a, **k)[:, ::-1]
-    )
-    assert "the scores of MLPClassifier are others" in refusal(model[-1])
-    monkeypatch.undo()
-    monkeypatch.setattr(MLPClassifier, "predict", lambda self, X: np.full(len(X), "ant"))
-    assert "the predictions of MLPClassifier are others" in refusal(model[-1])
-
-
-REFUSED = {
-    "two layers": (lambda X, y: fitted(mlp(hidden_layer_sizes=(5, 4)), X, y), "2, of 5, 4 neurons"),
-    "tanh": (lambda X, y: fitted(mlp(activation="tanh"), X, y), "'identity'; .* has 'tanh'"),
-    "one class": (lambda X, y: fitted(mlp(), X, np.full(90, "a")), "at least two classes; .*has 1"),
-    "many labels, mlp": (
-        lambda X, y: fitted(mlp(), *many_labels()),
-        "this MLPClassifier gives sev",
-    ),
-    "many labels, linear": (
-        lambda X, y: RidgeClassifier().fit(*many_labels()),
-        "one label for eac",
-    ),
-    "not fitted": (lambda X, y: mlp(), "be fitted first; this MLPClassifier has no coefs_"),
-    "linear, not fitted": (lambda X, y: LinearSVC(), "fitted first; this LinearSVC has no coef_"),
-    "regressor": (lambda X, y: MLPRegressor(), "model must be a network of one .*MLPRegressor"),
-    "forest": (lambda X, y: RandomForestClassifier(5).fit(X, y), "of affine steps .*got a Random"),
-    "kernel": (lambda X, y: SVC(kernel="linear").fit(X, y), "; got a SVC"),
-    "no end": (lambda X, y: Pipeline([("s", StandardScaler()), ("e", "passthrough")]), "be fitted"),
-    "scaler": (lambda X, y: make_pipeline(StandardScaler()).fit(X), "; got a StandardScaler"),
-    "passthrough": (lambda X, y: make_pipeline("passthrough"), "; got 'passthrough'"),
-}
-
-
-def many_labels():
-    return make_multilabel_classification(60, DIM, n_classes=3, random_state=0)
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused_models(case):
-    make, reason = REFUSED[case]
-    assert re.search(reason, refusal(make(*data(3))))
-
-
-@pytest.mark.parametrize(
-    ("step", "got"),
-    [
-        (Normalizer(), "got Normalizer"),
-        (QuantileTransformer(n_quantiles=9), "got QuantileTransformer"),
-        (PolynomialFeatures(), "got PolynomialFeatures"),
-        (FunctionTransformer(np.cbrt), "a FunctionTransformer with a function"),
-        (FastICA(3, random_state=0), "got FastICA"),
-        (MinMaxScaler(clip=True), "is not with clip=True; got MinMaxScaler"),
-    ],
-    ids=str,
-)
-def test_steps_that_are_not_affine_are_refused_by_name(step, got):
-    X, y = data(3)
-    sentence = refusal(fitted(Pipeline([("own name", step), ("end", LogisticRegression())]), X, y))
-    assert "the step 'own name' must be" in sentence
-    assert got in sentence
-
-
-def test_a_pipeline_that_is_not_fitted():
-    X, y = data(3)
-    model = make_pipeline(StandardScaler(), LogisticRegression())
-    assert "'standardscaler' must be fitted first" in refusal(model)
-    model[0].fit(X)
-    assert "LogisticRegression has no coef_" in refusal(model)
-    model[-1].fit(X[:, :4], y)
-    assert "must return the 4 coordinates" in refusal(model)
 
 
 def test_a_model_of_sparse_points():
