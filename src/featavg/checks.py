@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from featavg.arrays import FloatArray, IntArray
+from featavg.arrays import BoolArray, FloatArray, IntArray
 from featavg.errors import InputError, did_you_mean, shortened
 
 # what stands for a value that is missing
@@ -119,14 +119,61 @@ def signs_of_partition(positive: Any, clusters: int) -> IntArray:
 def numbers(name: str, value: ArrayLike) -> FloatArray:
     """Return `value` as an array of float32, where it is that already, or else float64."""
     try:
-        array = np.asarray(value)
+        array = np.asarray(unmasked(name, value))
         if array.dtype == np.float32:
             return array
         if not np.can_cast(array.dtype, np.float64, casting="same_kind"):
             raise TypeError
-        return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
+        converted = array.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{name} must hold real numbers; got {shortened(value)}.") from None
+    if array.dtype.kind in "iu" and array.dtype.itemsize == converted.dtype.itemsize:
+        _not_rounded(name, array, converted)
+    return converted
+
+
+def _not_rounded(name: str, whole: IntArray, converted: FloatArray) -> None:
+    """Refuse whole numbers of 64 bits that are others in double precision."""
+    with np.errstate(invalid="ignore"):  # the largest ones are above their type when rounded up
+        rounded = converted.astype(whole.dtype) != whole
+    if rounded.any():
+        raise InputError(
+            f"{name} must hold numbers that double precision has exactly; "
+            f"got {int(whole[rounded][0])}."
+        )
+
+
+def parsed(value: Any) -> float:
+    """Return the number that a value is or a text has; 1_0 is one in Python alone."""
+    if isinstance(value, str) and "_" in value:
+        raise ValueError(value)
+    return float(value)
+
+
+def unmasked(name: str, value: Any) -> Any:
+    """Return `value`; refuse a masked array in which values are masked, which NumPy would use."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
+        raise InputError(
+            f"{name} must not have masked values; got {int(np.ma.getmaskarray(value).sum())}: "
+            "fill them in, or leave them out."
+        )
+    return value
+
+
+def contained(values: NDArray[Any], options: NDArray[Any]) -> BoolArray:
+    """Return which values are equal to one of the options.
+
+    Unlike `numpy.isin`, which takes numbers for their texts where some values are text.
+
+    Examples
+    --------
+    >>> contained(np.array([1, 2]), np.array(["1", "2"]))
+    array([False, False])
+    """
+    known = set(options.tolist())
+    return np.array([value in known for value in values.tolist()], dtype=bool)
 
 
 def matrix(name: str, value: ArrayLike, *, columns: int | None = None) -> FloatArray:

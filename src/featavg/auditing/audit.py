@@ -80,6 +80,8 @@ def audit(
     >>> len(found.suggested)                                       # what to label next
     12
     """
+    for name, values in (("X", X), ("y", y), ("subclass", subclass)):
+        checks.unmasked(name, values)
     check_labels("y", column_or_1d(y))
     x, labels = check_X_y(X, y, dtype=[np.float64, np.float32])
     finer = None if subclass is None else column_or_1d(subclass)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from featavg.array_files import honest_size
 from featavg.arrays import FloatArray
 from featavg.auditing.table import Roles, Table, make_table
-from featavg.checks import is_missing
+from featavg.checks import is_missing, parsed
 from featavg.errors import InputError, shortened
 
 # The names that pandas and R give to a column of row numbers.
@@ -117,8 +117,11 @@ class Columns:
         """Return columns of numbers; refuse texts, missing values and infinity."""
         columns, missing = [], dict[str, list[int]]()
         for name in names:
+            values = self.values[name]
             try:
-                numeric: FloatArray = np.asarray(self.values[name], dtype=np.float64)
+                if any(isinstance(value, str) and "_" in value for value in values):
+                    raise ValueError  # 1_0 is a number in Python alone
+                numeric: FloatArray = np.asarray(values, dtype=np.float64)
             except (TypeError, ValueError):
                 numeric = self._with_gaps(name)
             gaps = np.flatnonzero(np.isnan(numeric)).tolist()
@@ -144,7 +147,7 @@ class Columns:
             if is_missing(value) or str(value).strip().lower() in _GAPS:
                 continue
             try:
-                numbers[point] = float(value)
+                numbers[point] = parsed(value)
             except (TypeError, ValueError):
                 raise InputError(
                     f"columns of features must have numbers only; {name!r} has "

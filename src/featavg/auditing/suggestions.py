@@ -89,12 +89,12 @@ def suggest_labels(
 
 def _known(y: ArrayLike, points: int, classes: Any) -> Any:
     """Return the classes of points; refuse those that are unknown."""
-    labels = column_or_1d(y)
+    labels = column_or_1d(checks.unmasked("y", y))
     if len(labels) != points:
         raise InputError(
             f"y must have one class for each of the {points} points; got {len(labels)}."
         )
-    unknown = labels[~np.isin(labels, classes)]
+    unknown = labels[~checks.contained(labels, classes)]
     if len(unknown):
         raise InputError(
             f"y must have classes that the model was fitted to; got {unknown.tolist()[0]!r}."

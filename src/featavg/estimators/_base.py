@@ -87,6 +87,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, y: Any, sample_weight: Any = None) -> TrainingData:
         """Return checked and scaled training data; set `classes_` and `scaling_`."""
+        for name, values in (("X", X), ("y", y), ("sample_weight", sample_weight)):
+            checks.unmasked(name, values)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -130,6 +132,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
+        checks.unmasked("X", X)
         points: FloatArray = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return points
 
@@ -244,7 +247,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _codes(self, y: ArrayLike, points: int) -> IntArray:
         """Return classes of points as integers; refuse those that are unknown."""
-        labels = column_or_1d(y)
+        labels = column_or_1d(checks.unmasked("y", y))
         if len(labels) != points:
             raise InputError(
                 f"y must hold one class for each of the {points} points; got {len(labels)}."

@@ -165,7 +165,7 @@ class DecoupledClassifier(HeadClassifier):
 
 def _names(subclass: Any, X: Any) -> Any:
     """Return the name of the subclass of each point, none of them missing."""
-    names = column_or_1d(subclass)
+    names = column_or_1d(checks.unmasked("subclass", subclass))
     check_consistent_length(X, names)
     given = np.asarray(subclass, dtype=object).ravel().tolist()  # in text NaN would be "nan"
     infinite = names.dtype.kind == "f" and not np.isfinite(names).all()

@@ -293,6 +293,7 @@ def _groups(data: TrainingData, subclass: Any, X: Any) -> Groups:
     """Return classes, or subclasses as far as they are known; classes without any are one group."""
     if subclass is None:
         return Groups(data.codes, np.arange(data.codes.max() + 1))
+    checks.unmasked("subclass", subclass)
     names = column_or_1d(np.asarray(subclass, dtype=object))  # a list of text and NaN as it is
     check_consistent_length(X, names)
     names = names[data.kept]

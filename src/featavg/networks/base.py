@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from inspect import isabstract
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from featavg.drawing.pictured import Pictured
 from featavg.drawing.views import HeatMaps
 from featavg.errors import InputError
 from featavg.networks.activation import Activation, check_activation, refuse_smooth
+from featavg.networks.frame import Framed
 from featavg.networks.loss import Loss
 from featavg.networks.shallow import ShallowNet
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class TwoLayerNet(Pictured):
+class TwoLayerNet(Framed, Pictured):
     r"""A network with one hidden layer.
 
     With the pre-activations :math:`Z = W X^\top + b`, the activation h and the second layer
@@ -41,8 +42,6 @@ class TwoLayerNet(Pictured):
     activation: Activation
     readout: str
     """How the outputs decide: "score", "argmax", "probability" or "logit-sum"."""
-    in_span = False
-    """Whether points have span coordinates, whose axes are those of no law: only L2 makes sense."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -58,11 +57,6 @@ class TwoLayerNet(Pictured):
                     f"{cls.__name__} must not override {name}, because training and radii would "
                     "not follow it; give the network an Activation instead."
                 )
-
-    def in_span_if(self, in_span: bool) -> Self:
-        """Mark this new network as one of span coordinates, or not, and return it."""
-        object.__setattr__(self, "in_span", in_span)
-        return self
 
     @property
     @abstractmethod
@@ -279,7 +273,8 @@ def plain_relus(net: TwoLayerNet, outer: FloatArray, labels: ArrayLike) -> Shall
     left, right = refuse_smooth(net.activation, "the exact radius")
     W, b, A = (part.astype(np.float64) for part in (net.weights, net.biases, outer))
     linear = left * A @ W
-    return ShallowNet(W, b, (right - left) * A, left * A @ b, linear=linear, labels=labels)
+    shallow = ShallowNet(W, b, (right - left) * A, left * A @ b, linear=linear, labels=labels)
+    return shallow.in_span_if(net.in_span)
 
 
 def hidden_values(

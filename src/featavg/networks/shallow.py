@@ -15,10 +15,11 @@ from featavg.drawing.pictured import Pictured
 from featavg.drawing.views import HeatMaps
 from featavg.errors import InputError
 from featavg.networks.activation import Activation, ReLU, check_activation
+from featavg.networks.frame import Framed
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class ShallowNet(Pictured):
+class ShallowNet(Framed, Pictured):
     r"""A network of one hidden layer whose largest output decides.
 
     .. math:: f(x) = A\,\varphi(W x + b) + S x + c, \qquad
@@ -179,7 +180,7 @@ class ShallowNet(Pictured):
             raise InputError(f"matrix must have {self.dim} rows; got the shape {M.shape}.")
         checks.finite("matrix", M)
         scaled = [rows * M if M.ndim == 1 else rows @ M for rows in (self.weights, self.linear)]
-        return ShallowNet(
+        net = ShallowNet(
             scaled[0],
             self.biases + self.weights @ t,
             self.second_layer,
@@ -188,6 +189,7 @@ class ShallowNet(Pictured):
             linear=scaled[1],
             labels=self.labels,
         )
+        return net.in_span_if(self.in_span)
 
 
 def _matrix(name: str, value: ArrayLike) -> FloatArray:

@@ -122,9 +122,9 @@ def exact_radii(
                 f"'logit-sum'; got {model!r}."
             )
         return probability_radii(model, X, y, limits, jobs, progress)
-    if isinstance(model, TwoLayerNet) and model.in_span:
-        _refuse_in_span(size, bounds)
     net = as_shallow(model, point_shape(X))
+    if net.in_span:
+        _refuse_in_span(size, bounds)
     check_columns(model, X)
     points = flat_points(net, X)
     search = PointSearch(net, size.name, _bounds(bounds, points), limits)
@@ -215,7 +215,9 @@ def _refuse_in_span(norm: Norm, bounds: Any) -> None:
 def flat_points(net: ShallowNet, X: ArrayLike) -> FloatArray:
     """Return points in double precision, one in each row; images are flattened."""
     try:
-        array = np.asarray(X)
+        array = np.asarray(checks.unmasked("X", X))
+    except InputError:
+        raise
     except (RuntimeError, ValueError) as error:  # a tensor that requires a gradient, ragged lists
         raise InputError(f"X must be an array of numbers; {str(error).rstrip('.')}.") from None
     if array.ndim > 2:
@@ -225,12 +227,14 @@ def flat_points(net: ShallowNet, X: ArrayLike) -> FloatArray:
 
 def _own_labels(net: ShallowNet, y: ArrayLike, points: int) -> NDArray[Any]:
     """Return labels of points, each of which the network knows."""
-    labels = np.asarray(y)
+    # of a list of numbers and text NumPy would make text
+    mixed = net.labels.dtype == object
+    labels = np.asarray(checks.unmasked("y", y), dtype=object if mixed else None)
     if labels.shape != (points,):
         raise InputError(
             f"y must hold one label for each of the {points} points; got the shape {labels.shape}."
         )
-    known = np.isin(labels, net.labels)
+    known = checks.contained(labels, net.labels)
     if not known.all():
         choices = ", ".join(repr(label) for label in np.unique(net.labels).tolist()[:12])
         raise InputError(

@@ -57,7 +57,8 @@ class Snapshot:
             assert self.initial_share is not None  # noqa: S101
             weights = self.initial_share[:, None] * initial.weights + self.coefficients @ sample.x
         outer = self.second_layer if initial.trains_second_layer else None
-        return initial.with_parameters(weights, self.biases, outer)
+        net = initial.with_parameters(weights, self.biases, outer)
+        return net.in_span_if(sample.in_span)  # whatever the network was made of
 
 
 class TrainingState(ABC):
@@ -348,4 +349,9 @@ def check_pair(net: TwoLayerNet, sample: Sample) -> None:
     if net.dim != sample.x.shape[1]:
         raise InputError(
             f"net and sample must have the same coordinates; got {net.dim} and {sample.x.shape[1]}."
+        )
+    if net.in_span and not sample.in_span:
+        raise InputError(
+            "net and sample must have the same coordinates; got a network in those of the span, "
+            "and a sample in those of the law."
         )

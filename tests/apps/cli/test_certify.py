@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from featavg import InputError
 from featavg.apps.cli.certify import own_labels
 from featavg.networks.shallow import ShallowNet
 from featavg.robustness import certify as exact
@@ -147,12 +148,23 @@ def test_labels_of_text_files(folder, calls, capsys):
         ([1.0, 2.0], ["1", "2"], ["1", "2"]),
         (["01", "1"], ["1", "01"], ["01", "1"]),
         ([True, False], [0, 1], [1, 0]),
+        (["True", "False"], [False, True], [True, False]),
+        (["1", "0"], [False, True], [True, False]),
         (["inf", "a"], ["a", "inf"], ["inf", "a"]),
         ([-1, 1], [1, -1, 1], [-1, 1]),  # two outputs of one label
     ],
 )
 def test_labels_are_matched(values, labels, same):
     assert own_labels("labels", np.array(values), np.array(labels)).tolist() == same
+
+
+def test_numbers_of_python_alone_are_texts(folder, capsys):
+    with pytest.raises(InputError, match="labels of DATA must be those of MODEL"):
+        own_labels("labels", np.array(["1_0"]), np.array([0, 10]))
+    (folder / "points.csv").write_text("a,b,y\n1_0,2,0\n")
+    code, _, said = command(capsys, "certify", "model.npz", "points.csv")
+    assert code == 2
+    assert "must have numbers only; 'a' has '1_0'" in said
 
 
 def test_infinite_radii(folder, capsys, monkeypatch):

@@ -154,6 +154,9 @@ def own_labels(name: str, values: NDArray[Any], labels: NDArray[Any]) -> NDArray
     if len({key(label) for label in known}) < len(known):  # such as the texts 1 and 01
         key = str
     places = {key(label): k for k, label in enumerate(labels.tolist())}
+    for k, label in enumerate(labels.tolist()):
+        if isinstance(label, bool):  # in a csv file True is a text, and not the number 1
+            places.setdefault(str(label), k)
     for value in values.tolist():
         if key(value) not in places:
             listed = ", ".join(map(str, list(known)[:10])) + (", …" if len(known) > 10 else "")
@@ -165,7 +168,7 @@ def own_labels(name: str, values: NDArray[Any], labels: NDArray[Any]) -> NDArray
 
 def _number_or_text(value: Any) -> Any:
     try:
-        number = float(value)
+        number = checks.parsed(value)
     except (TypeError, ValueError):
         return str(value)
     return number if np.isfinite(number) else str(value)
