@@ -130,6 +130,44 @@ def test_two_sides_that_do_not_see_each_other_become_two_support_vector_machines
     assert fa.kkt_residual(exact, train, accuracy=1e-8).gap == pytest.approx(0, abs=1e-7)
 
 
+class Ten(fa.Logistic):
+    """Ten times the logistic loss, which inherits the inverse of the loss."""
+
+    def losses(self, outputs, targets):
+        return 10 * super().losses(outputs, targets)
+
+    def residuals(self, outputs, targets):
+        return 10 * super().residuals(outputs, targets)
+
+    def log_losses(self, outputs, targets):
+        return np.log(10) + super().log_losses(outputs, targets)
+
+    def log_pulls(self, outputs, targets):
+        return np.log(10) + super().log_pulls(outputs, targets)
+
+
+class TenWithInverse(Ten):
+    """The same, with its own inverse."""
+
+    def margin_of(self, log_loss):
+        return super().margin_of(log_loss - np.log(10))
+
+
+def test_a_loss_whose_margins_are_those_of_its_parent_is_refused():
+    net, train = small_training("binary")
+    run = fa.descend(net, train, learning_rate=1e-3, steps=5, loss=Ten())
+    sentence = "^margin_of must return the margin whose loss .*; got Ten.*[.]$"
+    with pytest.raises(fa.InputError, match=sentence):
+        fa.smoothed_margin(net, train, Ten())
+    with pytest.raises(fa.InputError, match=sentence):
+        fa.MarginHistory.of(run)
+    # the sum of ten times the losses is ten times the sum, so the margin is the same
+    found = fa.smoothed_margin(run.net, train, TenWithInverse())
+    assert found == pytest.approx(fa.smoothed_margin(run.net, train))
+    with pytest.raises(fa.InputError, match="loss must be a Loss, such as Logistic"):
+        fa.smoothed_margin(net, train, "logistic")
+
+
 def test_bad_input_is_refused():
     net, train = small_training("binary")
     with pytest.raises(fa.InputError, match="a KKT point must fit every point"):

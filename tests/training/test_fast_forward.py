@@ -6,6 +6,8 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 import featavg as fa
+from featavg.training.fast_forward import fast_forward_steps
+from featavg.training.state import new_state
 from support.zoo import small_training
 
 
@@ -97,6 +99,59 @@ def test_recorded_times_are_hit_exactly():
     np.testing.assert_allclose(run.steps, [0, 123456, 7e7, 1e9])
     np.testing.assert_allclose(run.times, 1e-8 * run.steps)
     assert len(fa.fast_forward(net, train, learning_rate=1e-8, steps=1e9, record=7).steps) == 7
+
+
+def coarse_steps():
+    """Return a problem on which single steps go further than a small tolerance allows."""
+    rng = np.random.default_rng(0)
+    train = fa.MultiCluster(clusters=4, dim=30).sample(24, rng=rng)
+    net = fa.BinaryNet.init(train, width=3, weight_scale=0.01, bias_scale=0.01, rng=rng)
+    return net, train
+
+
+@pytest.mark.parametrize("record", [2, 5, 50, 500, [3, 7.4, 7.6, 20]])
+def test_recording_changes_nothing_where_one_step_is_the_limit(record):
+    net, train = coarse_steps()
+    run = fa.fast_forward(net, train, learning_rate=0.5, steps=40, tolerance=1e-6, record=record)
+    literal = fa.descend(net, train, learning_rate=0.5, steps=40, record=range(41))
+    times = run.steps.astype(int)
+    np.testing.assert_allclose(run.log_times[1:], np.log(0.5 * times[1:]), rtol=1e-12)
+    np.testing.assert_allclose(
+        run.point_coefficients, literal.point_coefficients[times], rtol=1e-9, atol=1e-12
+    )
+
+
+def test_times_within_a_step_that_is_as_short_as_possible_are_recorded_on_its_way():
+    """From a time between two steps, whole numbers of steps are within the next ones."""
+    net, train = coarse_steps()
+    found = []
+    for goals in ([0.4, 3.4], [0.4, 1, 1.2, 2, 3, 3.4]):
+        state = new_state("dual", net, train)
+        leaps = fast_forward_steps(
+            state, learning_rate=0.5, goals=np.log(0.5) + np.log(goals), tolerance=1e-6
+        )
+        found.append({round(np.exp(t) / 0.5, 9): state.coefficients.copy() for t, _ in leaps})
+    plain, stopped = found
+    assert list(plain) == [0.4, 1.4, 2.4, 3.4]
+    assert list(stopped) == [0.4, 1, 1.2, 1.4, 2, 2.4, 3, 3.4]
+    for end, coefficients in plain.items():
+        np.testing.assert_allclose(stopped[end], coefficients, rtol=1e-9, atol=1e-12)
+    for time, share in ((1, 0.6), (1.2, 0.8)):
+        np.testing.assert_allclose(stopped[time], share * plain[1.4], rtol=1e-9, atol=1e-12)
+
+
+def test_times_to_record_are_whole_numbers_of_steps():
+    net, train, _ = problem("binary")
+    run = fa.fast_forward(net, train, learning_rate=1e-8, steps=1000.4, record=20)
+    exact = np.exp(run.log_steps)
+    assert exact[-1] == pytest.approx(1000)
+    np.testing.assert_allclose(exact, np.round(exact), rtol=1e-12)
+    assert (np.diff(run.steps) >= 1).all()
+    short = fa.fast_forward(net, train, learning_rate=1e-8, steps=6, record=50)
+    np.testing.assert_array_equal(short.steps, range(7))
+    for steps in (0, 1):
+        run = fa.fast_forward(net, train, learning_rate=1e-8, steps=steps)
+        np.testing.assert_array_equal(run.steps, range(steps + 1))
 
 
 def test_a_network_that_does_not_move_arrives_all_the_same():

@@ -12,6 +12,7 @@ from featavg.data.law import Sample
 from featavg.errors import InputError
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.loss import Loss
+from featavg.training.loss_check import check_margin_of
 from featavg.training.state import check_pair
 from featavg.training.trajectory import Trajectory
 
@@ -85,6 +86,7 @@ def smoothed_margin(net: TwoLayerNet, sample: Sample, loss: Loss | None = None) 
     """
     check_pair(net, sample)
     loss = net.default_loss if loss is None else loss
+    check_margin_of(loss, net, sample)
     log_losses = loss.log_losses(net.outputs(sample.x), loss.targets(net.output_count, sample))
     margin = loss.margin_of(logsumexp(log_losses.astype(np.float64)))
     return float(margin / _norm(net) ** _degree(net))
@@ -137,6 +139,7 @@ class MarginHistory:
     def of(cls, run: Trajectory) -> MarginHistory:
         """Return the margins at every recorded time of a trajectory."""
         degree = _degree(run.net)
+        check_margin_of(run.loss_function, run.net, run.sample)
         norm = np.array([_norm(run.net_at(index)) for index in range(len(run.log_times))])
         log_loss = run.log_loss + np.log(len(run.sample))
         with np.errstate(divide="ignore", invalid="ignore"):  # a network of zeros has no margin

@@ -27,6 +27,10 @@ _PROGRESS_PARTS = 1000
 # Which neurons turn on first is decided while all are small, and amplified; there a crossing
 # that is noticed too late costs far more than a step that is a little too long.
 _OVERSHOOT = 0.1
+# Larger numbers of steps are not whole, as far as a float can tell.
+_WHOLE = 2**52
+# Two lengths of time that are the same up to this share have only been rounded differently.
+_ROUNDED = 1e-6
 
 
 def fast_forward(
@@ -49,7 +53,9 @@ def fast_forward(
     past 0 by more than a tenth of that (times the largest pre-activation while that is below
     1), but never less than one step of :math:`\eta`. It is Euler's method with a step that grows
     as the loss falls, so the error is proportional to `tolerance`; where one step of :math:`\eta`
-    is the limit, it is gradient descent itself.
+    is the limit, it is gradient descent itself. A step may end early at a time that is
+    recorded, but not when that makes it shorter than :math:`\eta`: such a time is recorded on the
+    way, so how often one records changes nothing where one step is the limit.
 
     The pull of each point is kept relative to the strongest one and time as a logarithm, so
     nothing underflows: losses of :math:`10^{-881}` are as good as any.
@@ -63,15 +69,15 @@ def fast_forward(
     learning_rate : float
         :math:`\eta`.
     steps : float or int
-        :math:`T`; whole numbers of any size.
+        :math:`T`; whole numbers of any size, to which others are rounded.
     loss : Loss, optional
         The loss to minimise; the network's own by default. Of the others `Exponential` and
         `CoarseCrossEntropy` can be fast-forwarded.
     tolerance : float
         How far a pre-activation may move in one go; halving it halves the error.
     record : int or sequence of float
-        The steps to record, or how many, spaced evenly in log-time. The first (0) and the last
-        are always among them.
+        The steps to record, or how many, spaced evenly in log-time and rounded to whole numbers,
+        so that a short run has fewer. The first (0) and the last are always among them.
     progress : bool
         Whether to report progress on standard error.
 
@@ -88,7 +94,8 @@ def fast_forward(
     tolerance = checks.scale("tolerance", tolerance)
     goals = math.log(learning_rate) + _log_steps(record, steps)
     check_pair(net, sample)
-    loss = check_loss(net.default_loss if loss is None else loss, net, sample)
+    loss = net.default_loss if loss is None else loss
+    loss = check_loss(loss, net, sample, by_logarithms=True)
     check_leaps(net, loss)
     method = cheaper_method(net, sample, _USUAL_STEPS)
     recorder = Recorder(net, sample, learning_rate, loss, GradientDescent())
@@ -129,7 +136,8 @@ def fast_forward_steps(
 ) -> Iterator[tuple[float, FloatArray]]:
     r"""Yield the logarithm of :math:`\eta t` and the outputs after every long step.
 
-    Paper: equation (1). `state` is updated in place and can be read between two steps.
+    Paper: equation (1). `state` is updated in place and can be read between two steps. It stops at
+    every goal, also on the way of a step.
 
     Parameters
     ----------
@@ -148,13 +156,7 @@ def fast_forward_steps(
     targets = loss.targets(net.output_count, sample)
     log_rate, log_time, reached = math.log(learning_rate), float(goals[0]), 0
     while True:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-            outputs = state.outputs()
-        if not np.isfinite(outputs).all():
-            raise InputError(
-                "the outputs became infinite or NaN because learning_rate is too large for "
-                f"points and weights of this size; got learning_rate={learning_rate!r}."
-            )
+        outputs = _finite_outputs(state, learning_rate)
         yield log_time, outputs
         reached += log_time >= goals[reached]
         if reached == len(goals):
@@ -169,14 +171,51 @@ def fast_forward_steps(
             direction /= len(sample)
             velocity = state.change(direction)
             # in units of time in which the strongest pull is 1
-            longest = _longest_step(state.Z, velocity, tolerance)
-            log_go = max(longest, log_rate + strongest)
-            left = _log_difference(goals[reached], log_time) + strongest
-            if log_go >= left:
-                log_go, log_time = left, float(goals[reached])
-            else:
-                log_time = float(np.logaddexp(log_time, log_go - strongest))
-            state.flow(math.exp(log_go) * direction, math.exp(log_go) * velocity)
+            shortest = log_rate + strongest
+            log_go = max(_longest_step(state.Z, velocity, tolerance), shortest)
+        stops = _stops(log_time, log_go, shortest, strongest, goals[reached:])
+        gone = 0.0
+        for index, (log_length, stop) in enumerate(stops):
+            if index:  # at a goal on the way, and the step goes on
+                yield log_time, _finite_outputs(state, learning_rate)
+                reached += 1
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                length = math.exp(log_length)
+                state.flow((length - gone) * direction, (length - gone) * velocity)
+            gone, log_time = length, stop
+
+
+def _finite_outputs(state: TrainingState, learning_rate: float) -> FloatArray:
+    """Return the outputs at the training points, and refuse infinite ones."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        outputs = state.outputs()
+    if not np.isfinite(outputs).all():
+        raise InputError(
+            "the outputs became infinite or NaN because learning_rate is too large for points and "
+            f"weights of this size; got learning_rate={learning_rate!r}."
+        )
+    return outputs
+
+
+def _stops(
+    log_time: float, log_go: float, shortest: float, strongest: float, goals: FloatArray
+) -> list[tuple[float, float]]:
+    """Return where a step stops: its length up to there, and the time; all as logarithms.
+
+    It ends at the first goal that is not nearer than the shortest step. At nearer ones it only
+    stops, because gradient descent does not take a new gradient there. Lengths are in units of time
+    in which the strongest pull is 1.
+    """
+    stops = []
+    for goal in goals:
+        left = _log_difference(goal, log_time) + strongest
+        if left > log_go + _ROUNDED:
+            break
+        stops.append((log_go if left > log_go - _ROUNDED else left, float(goal)))
+        if left > shortest - _ROUNDED or goal == goals[-1]:
+            return stops
+    stops.append((log_go, float(np.logaddexp(log_time, log_go - strongest))))
+    return stops
 
 
 def _longest_step(Z: FloatArray, velocity: FloatArray, tolerance: float) -> float:
@@ -198,7 +237,8 @@ def _log_steps(record: int | Sequence[float], steps: float) -> FloatArray:
     last = _log_step("steps", steps)
     if isinstance(record, (int, np.integer)):
         wanted = checks.count("record", record, minimum=2)
-        chosen = np.linspace(0, last, wanted - 1)[1 if wanted == 2 else 0 :]
+        spread = np.linspace(0, max(last, 0), wanted - 1)[1 if wanted == 2 else 0 : -1]
+        chosen = np.array([_whole_log(log_step) for log_step in spread])
     else:
         chosen = np.array([_log_step("record", t) for t in record])
         if (chosen > last).any():
@@ -210,7 +250,13 @@ def _log_step(name: str, step: float) -> float:
     """Return the logarithm of a number of steps, which may be a whole number of any size."""
     if isinstance(step, bool) or not isinstance(step, Real) or not step >= 0 or step == math.inf:
         raise InputError(f"{name} must be a number of at least 0; got {step!r}.")
-    return math.log(step) if step > 0 else -math.inf
+    whole = round(step) if step < _WHOLE else step
+    return math.log(whole) if whole > 0 else -math.inf
+
+
+def _whole_log(log_step: float) -> float:
+    """Return the logarithm of the nearest whole number of steps, as far as a float can tell."""
+    return math.log(round(math.exp(log_step))) if log_step < math.log(_WHOLE) else float(log_step)
 
 
 def _log_difference(larger: float, smaller: float) -> float:

@@ -10,6 +10,7 @@ from featavg.errors import InputError
 from featavg.networks.activation import refuse_smooth
 from featavg.networks.base import TwoLayerNet
 from featavg.networks.loss import Loss
+from featavg.training.loss_check import check_curvature
 from featavg.training.state import check_pair
 
 
@@ -44,6 +45,7 @@ def stable_learning_rate(net: TwoLayerNet, sample: Sample, loss: Loss | None = N
     slope = max(map(abs, refuse_smooth(net.activation, "stable_learning_rate")))
     if net.trains_second_layer:
         raise InputError(f"stable_learning_rate needs a fixed second layer; got {net!r}.")
+    check_curvature(loss, net, sample)
     curvatures = loss.curvatures(len(sample))
     if curvatures is None:
         raise InputError(f"stable_learning_rate needs a loss of bounded curvature; got {loss!r}.")
