@@ -117,7 +117,7 @@ def test_training_turns_with_the_points():
     run = fa.descend(net, train, learning_rate=0.01, steps=5, rule=rule)
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((train.x.shape[1],) * 2))[0]
     turned = fa.Sample.from_points(train.x @ turn, train.cluster, positive=2)
-    start = net.with_parameters(net.weights @ turn, net.biases)
+    start = fa.BinaryNet(net.weights @ turn, net.biases)  # in coordinates of its own
     other = fa.descend(start, turned, learning_rate=0.01, steps=5, rule=rule)
     np.testing.assert_allclose(other.net.weights, run.net.weights @ turn, atol=1e-9)
     for refused in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -66,9 +67,22 @@ def warn_of_bounds(radii: Radii, *, stacklevel: int) -> None:
     bounds = radii.gap > _CLOSE_ENOUGH
     if bounds.any():
         warnings.warn(
-            f"{bounds.sum()} of {len(radii)} radii are lower bounds only, up to "
-            f"{100 * radii.gap.max():.2g} % below the shortest known perturbation that changes "
-            "the prediction; certify returns both bounds of each.",
+            f"{bounds.sum()} of {len(radii)} radii are lower bounds only, "
+            f"{' and '.join(_how_far(radii))}; certify returns both bounds of each.",
             CertificationWarning,
             stacklevel=stacklevel + 1,
         )
+
+
+def _how_far(radii: Radii) -> Iterator[str]:
+    """Describe how far radii may be above their lower bounds."""
+    gaps = radii.gap
+    known = gaps.max(initial=0.0, where=radii.turns)
+    unknown = int((~radii.turns & (gaps > _CLOSE_ENOUGH)).sum())
+    if known > _CLOSE_ENOUGH:
+        yield (
+            f"up to {100 * known:.2g} % below the shortest known perturbation that changes "
+            "the prediction"
+        )
+    if unknown:
+        yield f"for {unknown} no perturbation is known that changes the prediction"

@@ -127,8 +127,16 @@ class Radii(Pictured):
 
     @property
     def gap(self) -> FloatArray:
-        """The relative gap (upper - lower) / upper of each point; 0 where the radius is exact."""
-        return np.where(self.exact, 0.0, relative_gap(self.lower, self.upper))
+        """The relative gap (upper - lower) / upper of each point; 0 where the radius is exact.
+
+        1 where no perturbation was seen to turn the decision, unless it is proved that none does.
+        """
+        return np.where(self.exact, 0.0, relative_gap(self.lower, self._confirmed))
+
+    @property
+    def _confirmed(self) -> FloatArray:
+        """The upper bounds; infinity where the perturbation was not seen to turn the decision."""
+        return np.where(self.turns, self.upper, np.inf)
 
     def lines(self, label: str = "", role: str = "fine") -> list[Line]:
         """Return the share of points whose radius is larger than each radius, to be drawn."""
@@ -145,7 +153,7 @@ class Radii(Pictured):
         return len(self.upper)
 
     def __repr__(self) -> str:
-        lower, upper = float(np.median(self.lower)), float(np.median(self.upper))
+        lower, upper = float(np.median(self.lower)), float(np.median(self._confirmed))
         one = lower == upper or lower >= upper * (1 - EXACT)
         median = f"{upper:.4g}" if one else f"from {lower:.4g} to {upper:.4g}"
         norm = "" if self.norm == "l2" else f"{self.norm}, "

@@ -153,15 +153,13 @@ class _Checker:
             return False
         weights = _admissible(pieces, node.contest, node.drawn, signs)
         total = pieces.total(node.contest, signs == 1)
-        slope = weights.hindering @ pieces.V - weights.rivals @ total.slopes
-        size = weights.hindering @ pieces.norms + weights.rivals @ total.slope_sizes
-        room = weights.rivals @ total.offsets - weights.hindering @ pieces.z
-        room_size = weights.hindering @ pieces.z_sizes + weights.rivals @ total.offset_sizes
-        length = float(pieces.geometry.dual_length(slope[None])[0])
         strict = weights.rivals[contest.strict].sum()
-        is_strict = strict > _STRICT_SHARE * weights.rivals.sum()
-        is_thin = room <= pieces.rounding * room_size
-        return bool(is_strict and is_thin and length <= pieces.rounding * size)
+        is_strict = bool(strict > _STRICT_SHARE * weights.rivals.sum())
+        if np.isinf(self.extent):  # far enough out, any slope makes up for any room
+            slope, size = pieces.weighted_slope(total, weights)
+            length = float(pieces.geometry.dual_length(slope[None])[0])
+            is_strict = is_strict and length <= pieces.rounding * size
+        return is_strict and pieces.is_thin(total, weights)
 
 
 def _usable(cap: Cap) -> Cap:

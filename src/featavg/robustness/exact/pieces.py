@@ -278,18 +278,29 @@ class Pieces:
         win = self.nearest_win(index, self.total(index, on), margins=margins)
         return win.nearest.point is not None
 
-    def is_thin(self, index: int, total: Totals, win: Win) -> bool:
+    def is_thin(self, total: Totals, weights: Weights) -> bool:
         """Return whether a win that is impossible with a margin is a draw up to rounding.
 
-        The multipliers that prove it impossible bound, without the margins, how far their
-        inequalities can be exceeded together.
+        The weights that prove it impossible say, without the margins, that a win has
+        slope v <= room. In a box, the lowest value of slope v counts: there may be no room left at
+        the end of the box. Without one, the slope has to be zero, which is left to the caller.
         """
-        by_cut = win.nearest.multipliers[: len(win.rivals)] / win.lengths
-        contest = self.contests[index]
-        rows = by_cut @ (contest.hindering[win.rivals] * win.masks)
-        room = float(by_cut @ total.offsets[win.rivals] - rows @ self.z)
-        size = float(by_cut @ total.offset_sizes[win.rivals] + rows @ self.z_sizes)
+        slope, slope_size = self.weighted_slope(total, weights)
+        room = float(weights.rivals @ total.offsets - weights.hindering @ self.z)
+        size = float(weights.rivals @ total.offset_sizes + weights.hindering @ self.z_sizes)
+        extent = self.geometry.extent
+        if np.isfinite(extent):
+            norms = self.geometry.dual_length(slope[None])
+            lowest, _ = self.geometry.reach(slope[None], norms, Cap(extent))
+            room -= float(lowest[0])
+            size += slope_size * extent
         return room <= self.rounding * size
+
+    def weighted_slope(self, total: Totals, weights: Weights) -> tuple[FloatArray, float]:
+        """Return the slope of a sum of inequalities, and the size of what was summed up in it."""
+        slope = weights.hindering @ self.V - weights.rivals @ total.slopes
+        size = weights.hindering @ self.norms + weights.rivals @ total.slope_sizes
+        return slope, float(size)
 
     def wins(self, index: int, point: FloatArray, slack: float = _ROUNDING) -> bool:
         """Return whether a contest is won or drawn at a point, up to rounding."""

@@ -22,6 +22,9 @@ from featavg.robustness.exact.proof import Proof, ProofNode, Round, Weights
 CLOSED = 1e-9
 # How near to its kink a challenger is taken to be at it.
 _AT_KINK = 1e-9
+# In units of the radius, how far from a win a perturbation may be that is taken for one. Where
+# weights of very different sizes meet, rounding alone makes solutions miss by so much.
+_NEARLY_WON = 1e-6
 # How often a node's bound is improved, and by which factor each time for another try.
 _ROUNDS = 4
 _WORTHWHILE = 1.02
@@ -95,6 +98,12 @@ class ContestSearch:
         """Return the norm of a perturbation."""
         return self._geometry.length(point)
 
+    def is_nearly_won(self, point: FloatArray) -> bool:
+        """Return whether some contest is won or drawn at a perturbation, up to rounding."""
+        near = point / self._pieces.unit
+        contests = range(len(self._contests))
+        return any(self._pieces.wins(i, near, slack=_NEARLY_WON) for i in contests)
+
     def inner_points(self, point: FloatArray, stretch: float) -> Iterator[FloatArray]:
         """Yield perturbations close to `point` that should win as they are and stretched.
 
@@ -123,10 +132,16 @@ class ContestSearch:
         self._log: list[ProofNode] = []
 
     def _rescale(self) -> None:
-        """Make the best radius the unit."""
-        if self._best is not None and self._radius > 0:
-            self._use_unit(self._pieces.unit * self._radius)
+        """Make the best radius the unit, and look again where it was far from it."""
+        if self._best is None or self._radius == 0:
+            return
+        is_near = _TINY <= self._radius <= _LARGE
+        self._use_unit(self._pieces.unit * self._radius)
+        if is_near:
             self._best, self._radius = self._best / self._radius, 1.0
+        else:  # tolerances are relative to the unit: this may not be a win, nor the nearest one
+            self._best, self._radius = None, np.inf
+            self._guess()
 
     def _guess(self) -> None:
         """Look for a first perturbation: all challengers on; else one of them, or none."""
@@ -223,9 +238,12 @@ class ContestSearch:
             return False
         total = pieces.total(index, node.signs == 1)
         win = pieces.nearest_win(index, total, margins=MARGIN * self._contests[index].strict)
-        if win.nearest.point is not None or not pieces.is_thin(index, total, win):
+        if win.nearest.point is not None:
             return False
-        self._log[node.order].drawn = pieces.weights(index, win, np.zeros(0, dtype=np.int64))
+        weights = pieces.weights(index, win, np.zeros(0, dtype=np.int64))
+        if not pieces.is_thin(total, weights):
+            return False
+        self._log[node.order].drawn = weights
         return True
 
     def _push(
@@ -317,6 +335,9 @@ class ContestSearch:
                 return
             norm = self._pieces.geometry.length(point)
             if norm >= self._radius or not self._pieces.has_interior(index, on):
+                return
+            # what is far away is looked for again in a unit in which this can be told
+            if norm <= _LARGE and not self._pieces.wins(index, point, slack=_NEARLY_WON):
                 return
             self._best, self._radius = point, norm
             now = self._challengers_on(index, point)

@@ -120,10 +120,12 @@ class PointSearch:
         ):
             return Answer(0.0, 0.0, nothing, True, found.proof)  # the point is on the boundary
         inner, turns = self._inside(search, task, found.point)
-        upper = found.upper
+        perturbation, upper = self._embed(inner, task.x), found.upper
+        if not turns and not search.is_nearly_won(found.point):
+            return Answer(lower, np.inf, nothing, True, found.proof)  # no perturbation is known
         if turns and search.length(inner) > upper * _NEAR:
             upper = search.length(inner)  # what is nearer was not seen to turn the decision
-        return Answer(lower, upper, self._embed(inner, task.x), turns, found.proof)
+        return Answer(lower, upper, perturbation, turns, found.proof)
 
     def _checked(self, found: Found, task: Task, geometry: Geometry) -> float:
         """Return the lower bound; where rounding may matter, what the proof says of it."""
